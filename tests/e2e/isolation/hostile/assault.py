@@ -20,6 +20,7 @@ KINDS = ("ioctls", "captures", "kills", "forks", "exhaustions")
 Attack = collections.namedtuple("Attack", "name group point run seconds processes shared root boards")
 ATTACKS = {}
 SHORTAGE = "HOSTILE_SHORTAGE"  # in the environment of attackers of a daemon that lacks something
+UNDISTURBED = "HOSTILE_UNDISTURBED"  # in that of attackers that have all their time, and no other attack beside them
 
 
 def attack(point, seconds=2.0, processes=1, shared=True, root=False, boards=(board.DEFAULT,)):
@@ -62,6 +63,7 @@ class Assault:
         self.counters = counters
         self.socket = os.environ.get("V3DEMU_SOCKET", "")
         self.plenty = SHORTAGE not in os.environ  # a healthy daemon gives what a kernel gives
+        self.undisturbed = UNDISTURBED in os.environ  # what an attack is to reach it does
 
     def going(self):
         return time.monotonic() < self.until

@@ -1,5 +1,6 @@
 """All attacks by name."""
-from . import captures, expensive, intruders, jobs, memory, messages, processes, videocore  # pylint: disable=unused-import
+from . import (  # pylint: disable=unused-import
+    captures, expensive, intruders, jobs, memory, messages, processes, programs, videocore)
 from .assault import ATTACKS  # pylint: disable=unused-import
 
 

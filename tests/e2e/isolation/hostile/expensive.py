@@ -8,6 +8,7 @@ import qpu_program
 from . import board, lists
 from .assault import Unexpected, attack
 from .jobs import IN_FLIGHT, program
+from .programs import CHARGED, check_work
 
 ASTC_12X12 = 77
 STATE, SAMPLER, IMAGE = 0, 64, 1 << 19  # in the object; small levels stand in front of the large one
@@ -70,6 +71,7 @@ COPY_SIX = array.array("Q", [
     0x39c02180be03f118, 0x39c02180be03f159, 0x38203186bb03f000, 0x38003186bb03f000, 0x38003186bb03f000])
 LINES = 1
 LARGEST = 65535  # pixels of a frame, each way
+VERTICES = 1 << 27  # of a draw
 SQUARE, BINNED = 16384, 100  # the same of frames that are only binned, and how many
 
 
@@ -104,6 +106,7 @@ def costly_lookups(a):
     while a.going():
         for _ in range(IN_FLIGHT):
             device.submit_csd(qpu_program.config(device, made, 24), [made, image])
+        check_work(a, "charged", CHARGED)
         device.wait(made, 300)
 
 
@@ -116,21 +119,6 @@ def unmapped_pages(a):
         for _ in range(IN_FLIGHT):
             device.submit_csd(qpu_program.config(device, made, 24), [made])
         device.wait(made, 300)
-
-
-@attack(point=4, processes=2)
-def large_programs(a):
-    """Programs as long as are compiled, each another."""
-    device = a.device()
-    words = 4000
-    while a.going():
-        text = "mov rf1, 0\nmov rf2, 1\n" + "\n".join(
-            f"add rf{a.random.randrange(1, 60)}, rf{a.random.randrange(60)}, rf{a.random.randrange(60)}"
-            for _ in range(words)) + "\nend\n"
-        made = program(device, text)
-        for _ in range(IN_FLIGHT):
-            device.submit_csd(qpu_program.config(device, made, 64), [made])
-        device.wait(made, 60)
 
 
 def draw_lines(address, side, count):
@@ -188,6 +176,37 @@ def diagonal_lines(a):
         for _ in range(IN_FLIGHT):
             submit()
         device.wait(commands, 300)
+
+
+@attack(point=4, processes=2)
+def many_vertices(a):
+    """As many vertices as a draw can have, each fetched and shaded."""
+    device = a.device()
+    commands, submit = submit_bins(device, 64, VERTICES, lambda at: lists.configure(64, 64, 1) + b"\x0d")
+    while a.going():
+        for _ in range(IN_FLIGHT):
+            submit()
+        device.wait(commands, 300)
+
+
+@attack(point=4, processes=2)
+def huge_targets(a):
+    """Frames of a gigabyte that are cleared and stored, tile by tile over each other."""
+    device = a.device()
+    commands, tiles, image = device.bo(1 << 16), device.bo(1 << 18), device.bo(8 << 20)
+    stride = 256  # of rows: less than those of the frame
+    at = commands.address
+    generic = lists.generic_tile(image.address, stride)
+    parts = {0: lists.start_binning(SQUARE, SQUARE) + lists.FLUSH, 256: generic,
+             512: lists.render(SQUARE, SQUARE, a.random.getrandbits(32), at + 256, len(generic))}
+    for offset, data in parts.items():
+        words = array.array("I", data.ljust(-(-len(data) // 4) * 4, b"\0"))
+        commands.words[offset // 4:offset // 4 + len(words)] = memoryview(words)
+    while a.going():
+        for _ in range(IN_FLIGHT):
+            device.submit_cl([commands, tiles, image], (at, at + len(parts[0])), (at + 512, at + 512 + len(parts[512])),
+                             (tiles.address, 1 << 17, tiles.address + (1 << 17)))
+        device.wait(image, 300)
 
 
 def charged(a, name):

@@ -1,5 +1,6 @@
 """Requests that are unfinished, enormous, senseless or never listened to."""
 import array
+import contextlib
 import errno
 import os
 import re
@@ -16,6 +17,7 @@ from .assault import HUNG_UP, Unexpected, attack, raise_descriptors
 MEBIBYTE = 1 << 20
 UNFINISHED = 20  # connections with a request of nearly the largest size
 COPIES = 131_072
+LINGERING = 200
 
 
 def push(connection, data, patience=0.5):
@@ -111,6 +113,44 @@ def knocks(a):
         except (OSError, *HUNG_UP):
             a.counters.add("exhaustions")
             time.sleep(0.01)
+    a.hold()
+
+
+def lingering(listener, seconds):
+    """Both ends of a connection; the first closes when all that it holds was read, or after the seconds."""
+    sender = socket.create_connection(listener.getsockname())
+    receiver, _ = listener.accept()
+    sender.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, seconds))
+    sender.setblocking(False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            sender.send(bytes(MEBIBYTE))
+    return sender, receiver
+
+
+@attack(point=3, seconds=3)
+def descriptors_that_linger(a):
+    """Sockets whose close takes half a minute, where a BO is asked for and where no descriptor belongs. Who sends them is
+    answered, or hung up on."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    held = []
+    while a.going() and len(held) < LINGERING:
+        sender, receiver = lingering(listener, 30)
+        held.append(receiver)
+        with contextlib.suppress(*(error for error in HUNG_UP if error is not socket.timeout)):
+            connection = a.connection()
+            connection.socket.settimeout(10 if a.plenty else 30)
+            token, _ = connection.open()
+            payload = wire.ioctl_payload(token, drm.READ_WRITE, drm.PRIME_FD_TO_HANDLE, drm.PrimeHandle(fd=0), num_fds=1)
+            for op, content in ((wire.IOCTL, payload), (wire.COMMAND, b"status")):
+                try:
+                    connection.ask(op, content, [sender.fileno()])
+                except socket.timeout as error:
+                    raise Unexpected("no answer to who sends a socket that lingers") from error
+                except OSError as error:
+                    if isinstance(error, HUNG_UP):
+                        raise
+        sender.close()
     a.hold()
 
 

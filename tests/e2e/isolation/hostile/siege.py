@@ -11,7 +11,7 @@ import threading
 import time
 
 from . import FOLDER, witness
-from .assault import SHORTAGE, Counters
+from .assault import SHORTAGE, UNDISTURBED, Counters
 from .daemon import Daemon, die_with_parent
 
 WARM_UP = 24  # rounds of the victim: it has opened the node anew three times
@@ -150,7 +150,7 @@ class Siege:
         counters = [os.path.join(self.folder, f"counters-{i}") for i in range(attack.processes)]
         for path in counters:
             open(path, "wb").close()
-        attackers = [start_attacker(attack.name, seed + i, seconds, self.environment(), path)
+        attackers = [start_attacker(attack.name, seed + i, seconds, {**self.environment(), UNDISTURBED: "1"}, path)
                      for i, path in enumerate(counters)]
         until = begin + START
         while time.monotonic() < until and self.daemon.alive() and any(p.poll() is None for p in attackers):
