@@ -1,10 +1,13 @@
 #include "daemon/process.h"
 
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 #include <iterator>
 #include <vector>
@@ -46,6 +49,19 @@ ioctl::UniqueFd open_process(int socket, int32_t pid) {
   socklen_t size = sizeof process;
   if (getsockopt(socket, SOL_SOCKET, kPeerPidfd, &process, &size) == 0) return ioctl::UniqueFd(process);
   return ioctl::UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+}
+
+bool was_killed(const ioctl::UniqueFd& process) {
+  struct Info {  // pidfd_info, which Debian 12's headers lack
+    uint64_t mask, cgroup;
+    uint32_t ids[11];
+    int32_t exit_code;
+  };
+  constexpr unsigned long kGetInfo = _IOWR(0xff, 11, Info);
+  constexpr uint64_t kExit = 1 << 3;
+  Info info = {.mask = kExit, .cgroup = 0, .ids = {}, .exit_code = 0};
+  return process && ::ioctl(process.get(), kGetInfo, &info) == 0 && (info.mask & kExit) &&
+         WIFSIGNALED(info.exit_code) && WTERMSIG(info.exit_code) == SIGKILL;
 }
 
 ioctl::ProcessId identify(int socket, int32_t pid, const ioctl::UniqueFd& process) {

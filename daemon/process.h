@@ -19,6 +19,10 @@ std::optional<ucred> credentials(int socket);
 /// A pidfd of the process that connected, or empty (another pid namespace, on kernels before Linux 6.5).
 ioctl::UniqueFd open_process(int socket, int32_t pid);
 
+/// Whether SIGKILL ended the process, once its parent knows that it has ended. false where the host does not
+/// tell (before Linux 6.15).
+bool was_killed(const ioctl::UniqueFd& process);
+
 /// Which process it is. Of those whom this pid namespace does not show the kernel may not tell which is which
 /// (before Linux 6.9): then each connection is one, lest strangers share what one may hold.
 /// @param pid  0: this pid namespace does not show it

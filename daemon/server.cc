@@ -33,6 +33,8 @@ constexpr uint64_t kListenerKey = 0, kWakeKey = 1, kFirstWatch = 2;
 
 /// Linux gives the jobs of an exiting process that long to start (sched_entity.c, drm_sched_entity_flush).
 constexpr int64_t kStartGraceNs = 1'000'000'000;
+/// A killed process has its queued jobs dropped at once there, and what runs goes on: here so long.
+constexpr int64_t kKilledGraceNs = 500'000'000;
 constexpr int kDrainPeriodMs = 50;
 /// So soon after the end of its window what the log left out is told.
 constexpr int kReportPeriodMs = LogLimiter::kWindowNs / 1'000'000;
@@ -503,7 +505,7 @@ std::shared_ptr<ChannelServer> Server::channel_server_of(ioctl::Account& account
 /// started by then is dropped. Who closes does not tell, so the process that used the file last stands for
 /// it: the program to which an X server passed the descriptor, not the server. A second of the kernel is
 /// longer here, Options::run_after_exit, also for what runs: however many die, their jobs are gone by then.
-/// When for a second none of them runs, what is left waits for something else.
+/// When for a second none of them runs, what is left waits for something else. Who was killed gets less.
 bool Server::has_drained(Draining& d, int64_t now_ns) {
   const Scheduler::Activity activity = scheduler_.activity(*d.client);
   if (activity.idle && d.file.expired()) return true;
@@ -514,7 +516,9 @@ bool Server::has_drained(Draining& d, int64_t now_ns) {
   }
   if (activity.in_flight > 0 || activity.ran_ns != d.ran_ns) d.moved_ns = now_ns;
   d.ran_ns = activity.ran_ns;
-  const auto grace_ns = static_cast<int64_t>(options_.run_after_exit * 1e9);
+  auto grace_ns = static_cast<int64_t>(options_.run_after_exit * 1e9);
+  if (const auto process = d.client->user()->process; process && was_killed(*process))
+    grace_ns = std::min(grace_ns, kKilledGraceNs);
   if (now_ns - d.moved_ns >= kStartGraceNs || now_ns - d.dead_ns >= grace_ns) {
     scheduler_.kill(d.client->id);
     d.killed = true;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 
 #include "ioctl/abi/core.h"
 #include "ioctl/base/received_fd.h"
@@ -216,6 +217,23 @@ TEST_F(DoorTest, WhatNoRequestCanMeanIsClosedElsewhere) {
 }
 
 // Nothing that one of them holds or is refused is the other's.
+TEST(ProcessTest, WasKilledBySigkillAlone) {
+  EXPECT_FALSE(was_killed(ioctl::UniqueFd()));
+  bool told = false;
+  for (const int signal : {SIGTERM, SIGKILL}) {
+    const pid_t child = fork();
+    if (child == 0)
+      while (true) pause();
+    const ioctl::UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
+    EXPECT_FALSE(was_killed(process));  // it lives
+    EXPECT_EQ(kill(child, signal), 0);
+    EXPECT_EQ(waitpid(child, nullptr, 0), child);
+    told = was_killed(process);
+    EXPECT_FALSE(told && signal == SIGTERM);
+  }
+  if (!told) GTEST_SKIP() << "this kernel does not tell how a process ended";
+}
+
 TEST(ProcessTest, StrangersWhomNobodyCanTellApartShareNothing) {
   int ends[4];
   ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);

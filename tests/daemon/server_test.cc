@@ -389,6 +389,30 @@ TEST_F(ServerTest, KilledClientTakesItsJobsWithIt) {
   EXPECT_EQ(gpu_.started, 1);  // the others never ran
 }
 
+TEST_F(ServerTest, WhoIsKilledGetsLessTimeThanWhoExits) {
+  start({.limits = {}, .run_after_exit = 3600});
+  gpu_.open = false;
+  const pid_t child = fork();
+  if (child == 0) {
+    Client client(path_);
+    uint64_t token;
+    const UniqueFd fd = client.open(kRenderNode, &token);
+    drm::CreateBo bo = {.size = 4096, .flags = 0, .handle = 0, .offset = 0};
+    client.ioctl(token, kCreateBo, bo);
+    submit_tfu(client, token, bo.handle);
+    while (true) pause();
+  }
+  const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
+  ASSERT_TRUE(eventually([&] { return gpu_.started == 1; }));
+  EXPECT_EQ(kill(child, SIGKILL), 0);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  if (!was_killed(process)) {
+    gpu_.open = true;
+    GTEST_SKIP() << "this kernel does not tell how a process ended";
+  }
+  EXPECT_TRUE(eventually([&] { return gpu_.cancelled == 1; }));
+}
+
 // It is abandoned when the daemon ends (deadline.h).
 TEST_F(ServerTest, AJobOfTheDeadThatDoesNotEndKeepsNoDaemon) {
   std::atomic<int64_t> now_ns{ioctl::monotonic_ns()};
