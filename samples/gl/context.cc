@@ -26,7 +26,8 @@ Context::Context() {
   const EGLint wanted[] = {EGL_SURFACE_TYPE, 0, EGL_RENDERABLE_TYPE, EGL_OPENGL_ES3_BIT, EGL_NONE};
   EGLConfig config = nullptr;
   EGLint count = 0;
-  require(eglChooseConfig(display_, wanted, &config, 1, &count) && count == 1, "eglChooseConfig");
+  require(eglChooseConfig(display_, wanted, &config, 1, &count) && count == 1,
+          "the driver has OpenGL ES 3 (that of a Raspberry Pi 0 to 3 has 2)");
   const EGLint version[] = {EGL_CONTEXT_MAJOR_VERSION, 3, EGL_CONTEXT_MINOR_VERSION, 1, EGL_NONE};
   context_ = eglCreateContext(display_, config, EGL_NO_CONTEXT, version);
   require(context_ != EGL_NO_CONTEXT, "eglCreateContext");

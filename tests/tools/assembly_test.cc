@@ -83,7 +83,11 @@ TEST_F(AssemblyTest, Chips) {
   file("p.qpu", "fmax rf3, r1, r2\n");
   EXPECT_EQ(v3demu("asm --chip 4.2 p.qpu | " V3DEMU_TEST_COMMAND " disasm --chip=4.2 --plain -").output,
             "fmax rf3, r2, r1              ; nop\n");
-  EXPECT_THAT(v3demu("asm p.qpu").output, HasSubstr("p.qpu:1:11: \"r1\" is no register or number\n"));
+  EXPECT_EQ(v3demu("asm p.qpu").output,
+            "p.qpu:1:11: \"r1\" is no register or number\n"
+            "v3demu asm: p.qpu is a program for V3D 4.2, not 7.1: --chip 4.2\n");
+  file("none.qpu", "fmax rf3, r1, r99\n");
+  EXPECT_THAT(v3demu("asm none.qpu").output, testing::Not(HasSubstr("--chip")));
   EXPECT_NE(v3demu("asm --chip 3.3 p.qpu").status, 0);
 }
 

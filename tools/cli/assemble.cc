@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -67,6 +68,14 @@ bool check(const Options& options, const qpu::Assembly& assembly) {
   return !options.check.fails(broken);
 }
 
+/// Of a text that is wrong for the chip that was asked for, says for which one it is right.
+void name_its_chip(const Options& options, std::string_view text) {
+  for (const chip::Generation other : chip::kGenerations)
+    if (other != options.generation && qpu::assemble(other, text).errors.empty())
+      fprintf(stderr, "v3demu asm: %s is a program for V3D %s, not %s: --chip %s\n", options.file.c_str(),
+              chip::version_text(other), chip::version_text(options.generation), chip::version_text(other));
+}
+
 int assemble(const Options& options) {
   const auto text = read_file(options.file);
   if (!text) {
@@ -76,7 +85,10 @@ int assemble(const Options& options) {
   const qpu::Assembly assembly = qpu::assemble(options.generation, *text);
   for (const qpu::AssemblyError& error : assembly.errors)
     fprintf(stderr, "%s:%s\n", options.file.c_str(), qpu::to_string(error).c_str());
-  if (!assembly.errors.empty()) return 1;
+  if (!assembly.errors.empty()) {
+    name_its_chip(options, *text);
+    return 1;
+  }
   if (!options.check.kinds.empty() && !check(options, assembly)) return 1;
   if (!options.uniforms.empty() && write(options.uniforms, bytes(assembly.uniforms)) != 0) return 1;
   const std::string format = !options.format.empty() ? options.format : options.output == "-" ? "hex" : "bin";
