@@ -58,7 +58,13 @@ SAYS = {
     r"v3demu replay --trace-qpu|V3DEMU_DEBUG=qpu": "==== .*program at",
     r"v3demu replay --time": r"\b(ms|us)\b",
 }
-MY_PROGRAM = "#!/bin/sh\nexec vulkan_samples --scene shadow --output my_picture.ppm\n"
+LIGHTING = """#version 310 es
+precision mediump float;
+in vec3 normal;
+out vec4 colour;
+void main() { colour = vec4(vec3(max(dot(normalize(normal), vec3(0.6, 0.8, 0.0)), 0.0)), 1.0); }
+"""
+MY_PROGRAM = "#!/bin/sh\nexec vulkan_samples --scene shadow --size 320x240 --output my_picture.ppm\n"
 
 
 def reason_to_leave_out(line):
@@ -117,6 +123,8 @@ def make_clone(root, build, mesa, scratch):
     with open(f"{scratch}/my_program", "w", encoding="ascii") as file:
         file.write(MY_PROGRAM)
     os.chmod(f"{scratch}/my_program", 0o755)
+    with open(f"{scratch}/lighting.frag", "w", encoding="ascii") as file:
+        file.write(LIGHTING)
 
 
 def type_block(lines, folder, environment):
