@@ -388,6 +388,20 @@ void ColorWrite::replace_block(const ColorWrite&, uint32_t* plane, const QuadOff
   store_quads(plane, quads, rgba8_of_halves(words));
 }
 
+void ColorWrite::replace_pixels(const std::array<uint32_t*, 4>& quads, LaneMask pixels, const Lanes* words) {
+  const Lanes colors = rgba8_of_halves(words), written = as_uint(expand(pixels));
+  QuadWords color[4], mask[4];
+  std::memcpy(color, &colors, sizeof(color));
+  std::memcpy(mask, &written, sizeof(mask));
+  for (size_t q = 0; q < 4; ++q) {
+    if (((pixels >> (4 * q)) & 15) == 0) continue;
+    QuadWords old;
+    std::memcpy(&old, quads[q], sizeof(old));
+    const QuadWords both = (color[q] & mask[q]) | (old & ~mask[q]);
+    std::memcpy(quads[q], &both, sizeof(both));
+  }
+}
+
 /// blend_words() of Blend::kLinear, with what its channels have in common.
 void ColorWrite::blend_block(const ColorWrite& plan, uint32_t* plane, const QuadOffsets& quads,
                              const Lanes* words) {

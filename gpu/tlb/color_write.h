@@ -2,6 +2,8 @@
 /// blending, masks (cle-and-tiles.md 5.5, 5.6). It is internal to the TLB.
 #pragma once
 
+#include <array>
+
 #include "gpu/tlb/tile.h"
 
 namespace v3d::tlb {
@@ -37,6 +39,8 @@ class ColorWrite {
   void write_block(uint32_t* plane, const QuadOffsets& quads, const Lanes* words) const {
     block_function_(*this, plane, quads, words);
   }
+  /// Some pixels of four quads, one after the other: where nothing but rgba8 replaces them.
+  static void replace_pixels(const std::array<uint32_t*, 4>& quads, LaneMask pixels, const Lanes* words);
 
  private:
   using Function = void (*)(const ColorWrite&, Tile&, const qpu::TlbSpec&, const Lanes*, const LiveLanes&);

@@ -4,6 +4,15 @@
 #include <bit>
 
 namespace v3d::tlb {
+namespace {
+
+/// In the form of quads_with_any().
+uint32_t whole_quads_of(uint32_t pixels) {
+  const uint32_t pairs = pixels & (pixels >> 1);
+  return pairs & (pairs >> 2) & 0x1111u;
+}
+
+}  // namespace
 
 void FragmentPort::begin_draw(const draw::DrawState& state, FragmentBatch& batch, bool late_test) {
   state_ = &state;
@@ -102,6 +111,21 @@ void FragmentPort::write_color(qpu::Thread& thread, const qpu::TlbSpec& spec, co
         [&](const ColorWrite& write, const LiveLanes& live) { write.write(tile_, spec, words, live); });
 }
 
+/// What compiled code may do by itself, and counts in the same way.
+void FragmentPort::replace_pixels(qpu::Thread& thread, LaneMask exec) {
+  qpu::TlbBlock& block = thread.tlb_block;
+  const auto pixels = static_cast<LaneMask>(exec & block.live & nonzero(thread.msf & 1u));
+  if (pixels == 0) return;
+  ColorWrite::replace_pixels(block.quads, pixels, thread.pending.tlb_words);
+  if (pixels == kAllLanes) {
+    ++block.whole;
+    return;
+  }
+  const uint32_t quads = quads_with_any(pixels);
+  block.some_quads += static_cast<uint64_t>(std::popcount(quads));
+  block.split_quads += static_cast<uint64_t>(std::popcount(quads & ~whole_quads_of(pixels)));
+}
+
 void FragmentPort::write_halves(qpu::Thread& thread, LaneMask exec) {
   auto& port = static_cast<FragmentPort&>(*thread.tlb);
   if (port.block_pixels_ != nullptr && exec == kAllLanes && thread.tlb_block.live == kAllLanes &&
@@ -112,6 +136,7 @@ void FragmentPort::write_halves(qpu::Thread& thread, LaneMask exec) {
     ++thread.tlb_block.whole;
     return;
   }
+  if (thread.tlb_block.quads[0] != nullptr) return replace_pixels(thread, exec);
   port.write(0, thread, exec, [&](const ColorWrite& write, const LiveLanes& live) {
     write.write_halves(port.tile_, thread.pending.tlb_words, live);
   });
@@ -126,9 +151,9 @@ void FragmentPort::count_written(uint32_t rt, uint32_t pixels) {
   const uint32_t quads = quads_with_any(pixels) & ~counted_quads_;
   if (quads == 0) return;
   counted_quads_ |= quads;
-  const uint32_t pairs = pixels & (pixels >> 1), whole = pairs & (pairs >> 2) & 0x1111u;
   tile_.counts[perf::kTlbQuadsWritten] += static_cast<uint64_t>(std::popcount(quads));
-  tile_.counts[perf::kTlbPartialQuadsWritten] += static_cast<uint64_t>(std::popcount(quads & ~whole));
+  tile_.counts[perf::kTlbPartialQuadsWritten] +=
+      static_cast<uint64_t>(std::popcount(quads & ~whole_quads_of(pixels)));
 }
 
 void FragmentPort::count(qpu::TlbBlock& done) {

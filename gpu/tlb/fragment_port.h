@@ -34,6 +34,7 @@ class FragmentPort final : public qpu::TlbPort {
 
  private:
   static void write_halves(qpu::Thread& thread, LaneMask exec);
+  static void replace_pixels(qpu::Thread& thread, LaneMask exec);
   static void write_invariant_depth(qpu::Thread& thread, LaneMask exec);
   void test_late(qpu::Thread& thread, const LanesF* z, int z_step, LaneMask exec);
   void set_live(qpu::Thread& thread) const;

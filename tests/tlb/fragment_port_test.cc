@@ -304,7 +304,7 @@ TEST_P(BoundPort, DoesWhatThePortDoes) {
   for (TileFixture& fixture : fixtures)
     fixture.configure(TileFixture::one_target(color, bpp, 64, 64, multisample));
   std::mt19937 engine(static_cast<uint32_t>(type) * 2 + multisample);
-  uint64_t whole_blocks = 0;
+  uint64_t whole_blocks = 0, split_quads = 0;
   for (int round = 0; round < 1000; ++round) {
     const draw::DrawState state = random_state(engine);
     const bool late = engine() & 1;
@@ -325,13 +325,16 @@ TEST_P(BoundPort, DoesWhatThePortDoes) {
       std::copy_n(words, 2, thread.pending.tlb_words);
       thread.tlb_block = {};
       thread.tlb_block.live = multisample ? LaneMask{0} : nonzero(own.coverage);
-      if (bound) fixture.tile().replaced_pixels();
+      if (uint32_t* const pixels = bound ? fixture.tile().replaced_pixels() : nullptr; pixels && round % 2)
+        for (size_t q = 0; q < 4; ++q)
+          thread.tlb_block.quads[q] = pixels + (own.y[4 * q] / 2 * 32 + own.x[4 * q] / 2) * 4;
       const qpu::TlbBinding binding = port.binding();
       EXPECT_EQ(binding.drops_depth, !late);
       bound ? binding.write_depth(thread, exec) : port.write_depth(thread, spec_depth(true), splat(0u), exec);
       bound ? binding.write_halves(thread, exec) : port.write_color(thread, spec_f16(0), words, exec);
       const Lanes after = thread.msf;
       whole_blocks += thread.tlb_block.whole;
+      split_quads += thread.tlb_block.split_quads;
       fixture.tile().count(thread.tlb_block);
       seen[bound] = contents(fixture, own);
       for (int lane = 0; lane < kLanes; ++lane) seen[bound].push_back(after[lane]);
@@ -339,6 +342,7 @@ TEST_P(BoundPort, DoesWhatThePortDoes) {
     ASSERT_EQ(seen[0], seen[1]) << "round " << round;
   }
   EXPECT_EQ(whole_blocks > 5, color == ColorType::k8 && !multisample);
+  EXPECT_EQ(split_quads > 100, color == ColorType::k8 && !multisample);
 }
 
 INSTANTIATE_TEST_SUITE_P(AllTypes, BoundPort, ::testing::Combine(::testing::Range(0, 9), ::testing::Bool()));
