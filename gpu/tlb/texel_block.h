@@ -19,6 +19,16 @@ struct BlockRows {
 
 typedef uint32_t Words4 __attribute__((vector_size(16)));
 
+/// Puts lanes into memory that may have been put together of halves. GCC 12 moves such ones to where they are
+/// assigned by pieces of 8 and 16 bytes; a half that is stored by itself stays in its register.
+inline void store_lanes(const Lanes& v, void* to) {
+#ifdef __AVX512F__
+  std::memcpy(to, &v, sizeof(v));
+#else
+  store_halves(v, to, static_cast<char*>(to) + sizeof(HalfLanes));
+#endif
+}
+
 /// Lane order to row order (eight texels of the upper row, eight of the lower one), and back.
 inline Lanes quads_to_rows(Lanes v) {
   return shuffle<0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15>(v);
@@ -41,12 +51,32 @@ inline Lanes load_tiled_block_4(const uint8_t* left, const uint8_t* right) {
   return quads_to_utiles(load_halves(left, right));
 }
 
-/// The two utiles of such texels that two blocks, one below the other, make up.
-inline Lanes left_utile(Lanes upper, Lanes lower) {
-  return shuffle<0, 1, 4, 5, 2, 3, 6, 7, 16, 17, 20, 21, 18, 19, 22, 23>(upper, lower);
-}
-inline Lanes right_utile(Lanes upper, Lanes lower) {
-  return shuffle<8, 9, 12, 13, 10, 11, 14, 15, 24, 25, 28, 29, 26, 27, 30, 31>(upper, lower);
+/// A utile of such texels, of which two quads stand at `upper` and the two below at `lower`. Hosts with
+/// narrower vectors move its halves each by itself: what they put together they would put together in memory.
+/// @param kept  bits that memory keeps; of the texels they are 0
+inline void store_utile_4(const uint32_t* upper, const uint32_t* lower, uint32_t kept, uint8_t* to) {
+#ifdef __AVX512F__
+  Lanes texels = quads_to_utiles(load_halves(upper, lower));
+  if (kept != 0) {
+    Lanes old;
+    std::memcpy(&old, to, sizeof(old));
+    texels |= old & kept;
+  }
+  std::memcpy(to, &texels, sizeof(texels));
+#else
+  const auto store_half = [kept](const uint32_t* quads, uint8_t* half) {
+    HalfLanes texels, old;
+    std::memcpy(&texels, quads, sizeof(texels));
+    texels = __builtin_shufflevector(texels, texels, 0, 1, 4, 5, 2, 3, 6, 7);
+    if (kept != 0) {
+      std::memcpy(&old, half, sizeof(old));
+      texels |= old & kept;
+    }
+    std::memcpy(half, &texels, sizeof(texels));
+  };
+  store_half(upper, to);
+  store_half(lower, to + sizeof(HalfLanes));
+#endif
 }
 
 /// The same in a raster image, where the pieces of a row are adjacent: its two rows.

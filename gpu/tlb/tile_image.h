@@ -23,24 +23,28 @@ class TileImage {
   /// Whether the tile is one of whole utiles of four-byte texels, each in one piece of memory.
   bool in_utiles() const { return in_utiles_; }
   /// Stores the utiles of the four rows at y.
-  /// @param texels  (block, half): of its upper two rows, 0, or its lower ones, 1
+  /// @param texels  (block, half): the words of its upper two rows, 0, or its lower ones, 1, as in a plane
   /// @param kept    bits that memory keeps; of the texels they are 0
   template <typename Texels>
   void put_utiles(uint32_t y, uint32_t kept, const Texels& texels) {
     place_utiles(y);
-    for (uint32_t x = 0, block = 0; x < tile_.live_width; x += 8, ++block) {
-      const Lanes upper = texels(block, 0), lower = texels(block, 1);
-      put_utile(x / 4, kept, left_utile(upper, lower));
-      if (x + 4 < tile_.live_width) put_utile(x / 4 + 1, kept, right_utile(upper, lower));
+    const Memory memory = memory_;
+    const GpuAddr row = surface_.address + piece_y_;
+    const uint32_t width = tile_.live_width;
+    for (uint32_t x = 0, block = 0; x < width; x += 8, ++block) {
+      const uint32_t *const upper = texels(block, 0), *const lower = texels(block, 1);
+      store_utile_4(upper, lower, kept, memory.host(row + piece_x_[x / 4]));
+      if (x + 4 < width)
+        store_utile_4(upper + kLanes / 2, lower + kLanes / 2, kept, memory.host(row + piece_x_[x / 4 + 1]));
     }
   }
 
   /// Texels of the block whose first pixel is x (a multiple of 8, of the tile).
   void get(uint32_t x, uint32_t sample, Lanes* texel) {
     if (access_ == Access::kTiledWords)
-      texel[0] = load_tiled_block_4(piece_in_place(x / 4), piece_in_place(x / 4 + 1));
+      store_lanes(load_tiled_block_4(piece_in_place(x / 4), piece_in_place(x / 4 + 1)), texel);
     else if (access_ == Access::kRasterWords)
-      texel[0] = load_raster_block_4(piece_in_place(x / 4), piece_in_place(x / 4) + lower_in_place_);
+      store_lanes(load_raster_block_4(piece_in_place(x / 4), piece_in_place(x / 4) + lower_in_place_), texel);
     else
       get_any(x, sample, texel);
   }
@@ -67,15 +71,6 @@ class TileImage {
   void put_any(uint32_t x, uint32_t sample, const Lanes* texel);
   uint8_t* piece_in_place(uint32_t index) const {
     return memory_.host(surface_.address + piece_x_[index] + piece_y_);
-  }
-  void put_utile(uint32_t index, uint32_t kept, Lanes texels) {
-    uint8_t* const to = piece_in_place(index);
-    if (kept != 0) {
-      Lanes old;
-      std::memcpy(&old, to, sizeof old);
-      texels |= old & kept;
-    }
-    std::memcpy(to, &texels, sizeof texels);
   }
   template <bool kLoad>
   void move_strip();

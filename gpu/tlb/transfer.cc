@@ -87,7 +87,9 @@ Lanes load_block(const uint32_t* plane, uint32_t offset) {
   std::memcpy(&v, plane + offset, sizeof v);
   return v;
 }
-void store_block(uint32_t* plane, uint32_t offset, Lanes v) { std::memcpy(plane + offset, &v, sizeof v); }
+void store_block(uint32_t* plane, uint32_t offset, const Lanes& v) { store_lanes(v, plane + offset); }
+
+const uint32_t* words_of(const Lanes& v) { return reinterpret_cast<const uint32_t*>(&v); }
 
 /// Blocks of a strip.
 constexpr size_t kBlocks = kMaxTileSize / 8;
@@ -149,7 +151,7 @@ size_t read_color(Tile& tile, uint32_t rt, bool average, uint32_t sample, uint32
 auto blocks_of_plane(const Tile& tile, const uint32_t* plane, uint32_t y) {
   const uint32_t *const upper = plane + tile.quad_offset(0, y), *const lower =
                                                                     plane + tile.quad_offset(0, y + 2);
-  return [=](uint32_t block, int half) { return load_block(half == 0 ? upper : lower, block * 16); };
+  return [=](uint32_t block, int half) { return (half == 0 ? upper : lower) + block * kLanes; };
 }
 
 /// Stores a tile of whole utiles.
@@ -160,7 +162,7 @@ void store_utiles(const Tile& tile, TileImage& image, uint32_t kept, const Lanes
                   const Texels& texels) {
   for (uint32_t y = 0; y < tile.live_height; y += 4) {
     if (constant != nullptr)
-      image.put_utiles(y, kept, [constant](uint32_t, int) { return *constant; });
+      image.put_utiles(y, kept, [constant](uint32_t, int) { return words_of(*constant); });
     else
       image.put_utiles(y, kept, texels(y));
   }
@@ -194,7 +196,7 @@ void store_color(Memory memory, Tile& tile, const LoadStore& packet, const Image
         const size_t count = make_texels(y + 2 * half, 0);
         for (size_t i = 0; i < count; ++i) halves[half][i] = stored[i][0];
       }
-      return [&halves](uint32_t block, int half) { return halves[half][block]; };
+      return [&halves](uint32_t block, int half) { return words_of(halves[half][block]); };
     });
   }
   for (uint32_t y = 0; y < tile.live_height; y += 2) {
@@ -248,21 +250,38 @@ void load_depth_stencil(Memory memory, Tile& tile, const LoadStore& packet, cons
   }
 }
 
+/// Blocks of a strip in a plane, or one block that stands for all of them.
+struct Blocks {
+  const uint32_t* first;
+  uint32_t step;
+  Lanes load(size_t i) const { return load_block(first, static_cast<uint32_t>(i) * step); }
+};
+
 /// A strip of depth and stencil as texels of the format.
 size_t read_depth_stencil(Tile& tile, const Aspects& moved, const ImageFormat& format, uint32_t sample,
                           uint32_t y, Lanes* texels) {
-  const uint32_t *const depth = tile.depth(sample), *const stencil = tile.stencil(sample);
   const DepthType from = tile.config.depth_type, to = depth_type_of(format);
   const uint32_t shift = format.numeric == Numeric::kDepth24Stencil ? 8 : 0;
+  const auto blocks = [&](const uint32_t* plane) { return Blocks{plane + tile.quad_offset(0, y), kLanes}; };
   // A plane that nobody wrote need not be read: stencil next to depth, mostly.
   const bool reads_stencil = moved.stencil && !tile.is_clear(Tile::kStencil);
-  const Lanes clear_stencil = splat(moved.stencil && !reads_stencil ? tile.config.clear_stencil : 0u);
-  return for_blocks(tile, y, [&](size_t i, uint32_t, uint32_t offset) {
-    Lanes texel = clear_stencil;
-    if (moved.depth) texel |= convert_depth(from, to, load_block(depth, offset)) << shift;
-    if (reads_stencil) texel |= load_block(stencil, offset);
-    texels[i] = texel;
-  });
+  const Lanes constant = splat(moved.stencil ? tile.config.clear_stencil : 0u);
+  const Blocks stencil = reads_stencil ? blocks(tile.stencil(sample)) : Blocks{words_of(constant), 0};
+  const size_t count = (tile.live_width + 7) / 8;
+  if (!moved.depth) {
+    for (size_t i = 0; i < count; ++i) store_lanes(stencil.load(i), &texels[i]);
+    return count;
+  }
+  const Blocks depth = blocks(tile.depth(sample));
+  const auto combine = [&](size_t i, const Lanes& stored) {
+    store_lanes(by_parts<Lanes>([shift](auto d, auto s) { return d << shift | s; }, stored, stencil.load(i)),
+                &texels[i]);
+  };
+  if (from == to)
+    for (size_t i = 0; i < count; ++i) combine(i, depth.load(i));
+  else
+    for (size_t i = 0; i < count; ++i) combine(i, convert_depth(from, to, depth.load(i)));
+  return count;
 }
 
 /// One aspect of D24S8 leaves the other one's bits in memory alone.
@@ -282,7 +301,7 @@ void store_depth_stencil(Memory memory, Tile& tile, const LoadStore& packet, con
     return store_utiles(tile, image, kept, constant ? texels.data() : nullptr, [&](uint32_t y) {
       read_depth_stencil(tile, moved, format, 0, y, texels.data());
       read_depth_stencil(tile, moved, format, 0, y + 2, lower.data());
-      return [&](uint32_t block, int half) { return half == 0 ? texels[block] : lower[block]; };
+      return [&](uint32_t block, int half) { return words_of(half == 0 ? texels[block] : lower[block]); };
     });
   }
   for (uint32_t y = 0; y < tile.live_height; y += 2) {
