@@ -51,6 +51,14 @@ class MovedPrefix(unittest.TestCase):
         for name in "v3demu-box", "v3demu-x11":
             self.assertTrue(os.access(self.path("libexec", "v3demu", name), os.X_OK), name)
 
+    def test_commands_find_their_scripts(self):
+        for words, status, said in ((("ci", "--list", "--mesa", "/nothing"), 2, "v3demu ci: "),
+                                    (("shader", "/nothing.frag"), 1, "v3demu shader: /nothing.frag: No such file"),
+                                    (("profile", "--compare", "/nothing", "/nothing"), 1, "v3demu profile: /nothing: No such file")):
+            done = self.run_program("v3demu", *words)
+            self.assertEqual(done.returncode, status, done.stderr)
+            self.assertTrue(done.stderr.startswith(said), done.stderr)
+
     def test_library_has_its_version(self):
         library = os.path.join(self.library_folder(), "libv3demu.so")
         self.assertEqual(os.path.basename(os.path.realpath(library)), f"libv3demu.so.{VERSION}")
