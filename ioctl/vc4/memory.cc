@@ -2,8 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <cerrno>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -11,6 +16,23 @@
 
 namespace v3d::ioctl::vc4 {
 namespace {
+
+// The layout of a buffer must be known when nobody has a handle of it, but a client a descriptor, perhaps in
+// a message under way: all that lives on then is the file. A bit of its mode that means nothing for files
+// says it.
+constexpr mode_t kTTiled = S_ISVTX, kModes = 07777;
+
+bool is_marked(int file) {
+  struct stat info;
+  return fstat(file, &info) == 0 && (info.st_mode & kTTiled) != 0;
+}
+
+void mark(int file, bool tiled) {
+  struct stat info;
+  if (fstat(file, &info) != 0) return;
+  const mode_t modes = (info.st_mode & kModes & ~kTTiled) | (tiled ? kTTiled : 0);
+  if (fchmod(file, modes) != 0) log_error("a buffer may forget its layout: %s", strerrorname_np(errno));
+}
 
 /// The kernel takes mappings away. Here they read zeros, which is what the tests of the kernel's users
 /// accept.
@@ -21,6 +43,13 @@ void empty(const Buffer::Backing& backing, uint64_t size) {
 }
 
 }  // namespace
+
+Object::Object(std::shared_ptr<ContiguousMemory> memory, Buffer& buffer)
+    : memory_(std::move(memory)), buffer_(buffer), t_tiled_(is_marked(buffer.backing().file->memfd.get())) {}
+
+void Object::set_t_tiled(bool tiled) {
+  if (t_tiled_.exchange(tiled) != tiled) mark(buffer_.backing().file->memfd.get(), tiled);
+}
 
 const char* name_of(KernelLabel label) {
   switch (label) {

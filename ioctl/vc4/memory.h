@@ -99,8 +99,7 @@ class ContiguousMemory : public std::enable_shared_from_this<ContiguousMemory> {
 class Object : public DriverState {
  public:
   /// @param buffer  which owns this
-  Object(std::shared_ptr<ContiguousMemory> memory, Buffer& buffer)
-      : memory_(std::move(memory)), buffer_(buffer) {}
+  Object(std::shared_ptr<ContiguousMemory> memory, Buffer& buffer);
   ~Object() override;
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
@@ -114,7 +113,7 @@ class Object : public DriverState {
   const std::shared_ptr<const Program>& program() const { return program_; }
 
   bool is_t_tiled() const { return t_tiled_; }
-  void set_t_tiled(bool tiled) { t_tiled_ = tiled; }
+  void set_t_tiled(bool tiled);
   void set_label(const std::string& label);
 
   /// A job is going to use it. False: it is marked as not needed, and nothing else uses it.
@@ -134,7 +133,7 @@ class Object : public DriverState {
 
   const std::shared_ptr<ContiguousMemory> memory_;
   Buffer& buffer_;
-  std::atomic<bool> t_tiled_{false};
+  std::atomic<bool> t_tiled_;
   std::shared_ptr<const Program> program_;
   Charge program_charge_;
   // Under the memory's lock:

@@ -150,6 +150,25 @@ TEST_F(DeviceTest, TilingIsOfTheObject) {
 }
 
 // Who names no modifier gets what the BO has been set to, also by ADDFB (vc4-abi.md 7.4).
+/// As a compositor may look at a buffer only when the client has closed its handle.
+TEST_F(DeviceTest, TilingIsKnownWhileNobodyHasAHandle) {
+  for (const uint64_t modifier : {kModifierTTiled, kModifierLinear}) {
+    const uint32_t handle = create();
+    drm::vc4::Tiling set = {.handle = handle, .flags = 0, .modifier = kModifierTTiled};
+    EXPECT_EQ(ioctl(kSetTiling, set), 0);
+    const UniqueFd fd = export_bo(*file_, handle);
+    set.modifier = modifier;
+    EXPECT_EQ(ioctl(kSetTiling, set), 0);
+    drm::GemClose close = {.handle = handle, .pad = 0};
+    ASSERT_EQ(ioctl(kGemClose, close), 0);
+    uint32_t imported = 0;
+    ASSERT_EQ(import_bo(*file_, fd.get(), &imported), 0);
+    drm::vc4::Tiling get = {.handle = imported, .flags = 0, .modifier = 0};
+    EXPECT_EQ(ioctl(kGetTiling, get), 0);
+    EXPECT_EQ(get.modifier, modifier);
+  }
+}
+
 TEST_F(DeviceTest, FramebuffersLieAsTheirObject) {
   constexpr uint32_t kAddFb = 0xc01c64ae, kAddFb2 = 0xc06864b8, kGetFb2 = 0xc06864ce;
   constexpr uint32_t kXr24 = 0x34325258, kRg24 = 0x34324752;
