@@ -8,10 +8,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "gpu/base/left_out.h"
 #include "gpu/base/log.h"
-#include "gpu/chip/board.h"
 #include "ioctl/link/wire.h"
 
 namespace v3d::daemon {

@@ -45,9 +45,6 @@ enum Register : uint32_t {
 };
 constexpr uint32_t kNumCounters = 16;
 constexpr uint32_t kCountersEnabled = 1u << 31;
-/// Source of a counter: clocks in which QPUs execute valid instructions.
-constexpr uint32_t kValidInstructions = 16;
-constexpr uint32_t kClocksOfInstruction = 4;
 /// What a V3D without power reads as.
 constexpr uint32_t kNoPower = 0xdeadbeef;
 /// Programs that the hardware's queue holds, besides those that QPUs have already.
