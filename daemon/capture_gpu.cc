@@ -21,7 +21,7 @@ class CaptureContext : public ioctl::GpuContext, public ioctl::UserProgramGpu {
   ~CaptureContext() override { writer_.forget(inner_->space()); }
 
   mmu::AddressSpace& space() override { return inner_->space(); }
-  void set_payer(std::shared_ptr<MemoryPayer> payer) override { inner_->set_payer(std::move(payer)); }
+  void set_payer(const std::shared_ptr<MemoryPayer>& payer) override { inner_->set_payer(payer); }
 
   device::JobResult run_bin(const device::ClJob& job, JobControl& control,
                             std::shared_ptr<const draw::BinResult>* result) override {

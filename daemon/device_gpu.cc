@@ -35,8 +35,8 @@ class DeviceContext : public ioctl::GpuContext, public ioctl::UserProgramGpu {
       : device_(device), context_(std::move(context)), tally_(tally) {}
 
   mmu::AddressSpace& space() override { return context_->space(); }
-  void set_payer(std::shared_ptr<MemoryPayer> payer) override {
-    context_->programs().set_payer(std::move(payer));
+  void set_payer(const std::shared_ptr<MemoryPayer>& payer) override {
+    context_->programs().set_payer(payer);
   }
   device::JobResult run_bin(const device::ClJob& job, JobControl& control,
                             std::shared_ptr<const draw::BinResult>* result) override {

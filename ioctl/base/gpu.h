@@ -31,7 +31,7 @@ class GpuContext {
   /// A frame of VideoCore IV.
   virtual device::JobResult run_surfaces(const device::SurfaceJob& job, JobControl& control) = 0;
   /// Who pays for what is kept of its programs. Before there are jobs.
-  virtual void set_payer(std::shared_ptr<MemoryPayer> /*payer*/) {}
+  virtual void set_payer(const std::shared_ptr<MemoryPayer>& /*payer*/) {}
 };
 
 /// A board with VideoCore IV, whose display and GPU are one device with the driver vc4.

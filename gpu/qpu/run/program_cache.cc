@@ -123,7 +123,7 @@ std::shared_ptr<const P> ProgramCache::State::get(Memory memory, GpuAddr entry,
   std::shared_ptr<const P>& program = place(entry).*which;
   if (program && program->matches(memory)) return program;
   program = make();
-  const std::shared_ptr<const P> made = program;
+  std::shared_ptr<const P> made = program;
   lock.unlock();
   All::instance().make_room();
   return made;
