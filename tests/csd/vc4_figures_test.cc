@@ -168,6 +168,17 @@ TEST(Vc4Figures, UniformsComeMoreSlowlyThanInstructions) {
   expect_ratio("QU3-6: Pi 2, 64 uniforms and 4 instructions, of full speed", 0.6, 69 * 16.0 / slow, 0.9, 1.1);
 }
 
+/// Loops of two QPUs of seven instructions each, which hand over to each other twice a turn.
+TEST(Vc4Figures, SemaphoresCostNothing) {
+  Board board("rpi3");
+  const std::string text =
+      "mov ra31, uni\nmov.sf r0, uni\nbranch.all_zs other\nnop\nnop\nnop\nloop:\nsrel 0\nsacq 1\n"
+      "sub.sf ra31, ra31, 1\nbranch.any_zc loop\nnop\nnop\nnop\nend\nother:\nsacq 0\nsrel 1\n"
+      "sub.sf ra31, ra31, 1\nbranch.any_zc other\nnop\nnop\nnop\nend\n";
+  const double ns = ns_per_turn(board, text, {{0, 1}, {0, 0}}, 50);
+  expect_ratio("QI10: Pi 3, two QPUs that hand over twice, of full speed", 1, 7 * 10 / ns, 0.99, 1.01);
+}
+
 TEST(Vc4Figures, LoopsOfMoreThan512InstructionsAreSlower) {
   Board board("rpi2");
   const auto clocks = [&](int instructions) {
