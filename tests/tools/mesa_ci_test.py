@@ -193,14 +193,16 @@ class Job(Fixture):
     def test_piglit_has_its_profile_and_environment(self):
         self.write("mesa/src/broadcom/ci/deqp-broadcom-rpi5.toml", "[[piglit]]", 'piglit_folder = "/piglit"', 'profile = "gpu"',
                    "process_isolation = true", "[piglit.env]", 'PIGLIT_PLATFORM = "mixed_glx_egl"')
-        programs = {"piglit": '[ "$1 $4" = "print-cmd gpu" ] || exit 9; echo "g@good, x\t./good -auto"; echo "g@bad\t./bad"',
+        programs = {"piglit": '[ "$1 $4" = "print-cmd gpu" ] || exit 9; echo "g@good, x\t./good -auto"; echo "g@bad\t./bad"; echo "g@absent\t./absent"',
                     "good": """echo "PIGLIT: {\\"subtest\\": {\\"$PIGLIT_PLATFORM\\": \\"fail\\"}, \\"result\\": \\"pass\\"}\"""",
                     "bad": "exit 1"}
         for name, text in programs.items():
             os.chmod(self.write(f"suites/piglit/{name}", "#!/bin/sh", 'cd "$(dirname "$0")"', text), 0o755)
         self.lists(["g@good- x@mixed_glx_egl,Fail"])
-        status, _, results = self.run_job(FULL)
-        self.assertEqual((status, results), (1, {"g@good- x": "Pass", "g@good- x@mixed_glx_egl": "ExpectedFail", "g@bad": "Fail"}), self.log)
+        status, output, results = self.run_job(FULL)
+        self.assertEqual((status, results), (1, {"g@good- x": "Pass", "g@good- x@mixed_glx_egl": "ExpectedFail", "g@bad": "Fail",
+                                                 "g@absent": "Skip"}), self.log)
+        self.assertIn("1 of the skipped tests have no program here", output)
 
     def test_goes_on_from_its_journal(self):
         self.suites(["a.pass", "a.fail"], ["b.pass"])

@@ -6,6 +6,7 @@ import re
 import xml.etree.ElementTree as xml
 
 from conformance_parts.lists import Lists, fail
+from conformance_parts.suites import NOT_INSTALLED
 from new_file import new_file
 
 SUCCESSES = {"Pass", "Skip", "Warn", "Flake", "KnownFlake", "ExpectedFail"}
@@ -75,6 +76,9 @@ class Outcomes:
         failures, judged = self.failures(), len(self.by_case) - counts["Skip"]
         if judged:
             lines.append(f"as on the board: {judged - len(failures)} of {judged}, {100 * (judged - len(failures)) / judged:.2f} %")
+        absent = sum(outcome.detail.startswith(NOT_INSTALLED) for outcome in self.by_case.values())
+        if absent:
+            lines.append(f"{absent} of the skipped tests have no program here")
         if failures:
             lines += ["", "Some failures found:"] + [f"  {case},{outcome.status}" for case, outcome in list(failures.items())[:25]]
             if len(failures) > 25:
