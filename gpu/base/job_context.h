@@ -121,6 +121,8 @@ struct JobContext {
     error->set("out of memory: what is made of the lists of the client's jobs exceeds derived-bytes");
     return false;
   }
+  /// Somebody may read the performance counters.
+  bool counted() const { return !control || control->counted(); }
   /// The list moved on.
   void moved() const {
     if (progress) progress->move();

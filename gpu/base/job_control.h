@@ -40,6 +40,11 @@ class JobControl {
   /// What take_memory() took, while the job runs.
   virtual void return_memory([[maybe_unused]] uint64_t bytes) {}
 
+  /// Nobody reads the performance counters of the job: what has no other effect than to count need not be
+  /// done. Before it runs.
+  void leave_uncounted(bool is = true) { counted_ = !is; }
+  bool counted() const { return counted_; }
+
   /// The job keeps a lock that other jobs want, and from now on does not stand still.
   void insist() { insists_ = true; }
 
@@ -54,6 +59,7 @@ class JobControl {
 
  private:
   std::atomic<bool> insists_{false};
+  bool counted_ = true;
 };
 
 }  // namespace v3d

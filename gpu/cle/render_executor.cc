@@ -15,7 +15,6 @@
 #include "gpu/cle/packet_table.h"
 #include "gpu/cle/render_list.h"
 #include "gpu/cle/surfaces.h"
-#include "gpu/perf/uncounted.h"
 #include "gpu/pse/tile_renderer.h"
 
 namespace v3d::cle {
@@ -341,7 +340,7 @@ std::vector<uint32_t> RenderExecutor::entries_of_pending_tiles() const {
 
 void RenderExecutor::prepare_draws() {
   if (draws_ == nullptr && bin_ != nullptr)
-    draws_ = std::make_unique<pse::PreparedDraws>(job_, *bin_, config_, perf::Uncounted::here());
+    draws_ = std::make_unique<pse::PreparedDraws>(job_, *bin_, config_, !job_.counted());
 }
 
 bool RenderExecutor::run_pending_tiles() {

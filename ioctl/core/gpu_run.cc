@@ -2,8 +2,6 @@
 
 #include <new>
 
-#include "gpu/perf/uncounted.h"
-
 namespace v3d::ioctl {
 
 device::JobResult run_on_gpu(Kernel& kernel, const Job& job,
@@ -12,7 +10,7 @@ device::JobResult run_on_gpu(Kernel& kernel, const Job& job,
   const ActivePerfmons::Run counting = kernel.perfmons().begin(job.perfmon);
   device::JobResult result;
   try {
-    const perf::Uncounted uncounted(counting.perfmon == nullptr);
+    control.leave_uncounted(counting.perfmon == nullptr);
     result = run(control);
   } catch (const std::bad_alloc&) {
     result.end = End::kError;

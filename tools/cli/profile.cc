@@ -143,7 +143,7 @@ int profile(Options* options, bool has_program) {
     throw CLI::ValidationError("--budget", "is told on the standard output, where --json - writes");
   if (has_program == !options->file.empty())
     throw CLI::RequiredError("either a capture or, after --, a program to run");
-  if (!has_program && !options->run.device.empty())
+  if (!has_program && !options->run.board.device.empty())
     throw CLI::ValidationError("--device", "the board of a capture is that on which it was taken");
   if (options->host) {
     const std::string needless = options->folder + options->html + options->json + options->trace;

@@ -1,14 +1,12 @@
 #include "tools/cli/captures/captures.h"
 
 #include "gpu/draw/bin_result.h"
-#include "gpu/perf/uncounted.h"
 
 namespace v3d::tools {
 
 using daemon::CapturedJob;
 
 device::JobResult CapturedJobs::run(const CapturedJob& job, device::Context& context, uint32_t times) {
-  const perf::Uncounted uncounted(!counted_);
   device::JobResult result;
   for (uint32_t i = 0; i < times; ++i) result = run_once(job, context);
   if (job.kind == CapturedJob::kRender) binned_.erase({job.context, job.submission});

@@ -25,7 +25,9 @@ inline void warn_of_old_format(const char* command, const std::string& file,
 class CapturedJobs {
  public:
   /// @param counted  somebody looks at the performance counters of the results
-  explicit CapturedJobs(device::Device& device, bool counted = false) : device_(device), counted_(counted) {}
+  explicit CapturedJobs(device::Device& device, bool counted = false) : device_(device) {
+    control_.leave_uncounted(!counted);
+  }
 
   /// @param times  1 or more, one after the other  @return  of the last time
   device::JobResult run(const daemon::CapturedJob& job, device::Context& context, uint32_t times = 1);
@@ -34,7 +36,6 @@ class CapturedJobs {
   device::JobResult run_once(const daemon::CapturedJob& job, device::Context& context);
 
   device::Device& device_;
-  const bool counted_;
   JobControl control_;
   /// Of submissions, by context and number, whose render job is still to come.
   std::map<std::pair<uint32_t, uint32_t>, std::shared_ptr<const draw::BinResult>> binned_;
