@@ -22,6 +22,6 @@ inline thread_local QpuPlace t_qpu_place;
 /// What accesses of this host thread that went wrong cost since somebody asked, as a WorkMeter counts: each
 /// is a signal, and a mapping that is made.
 inline constinit thread_local uint32_t t_fault_cost = 0;
-inline constexpr uint32_t kFaultCost = 500;
+inline constexpr uint32_t kFaultCost = 1500;
 
 }  // namespace v3d

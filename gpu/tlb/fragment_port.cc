@@ -111,8 +111,9 @@ void FragmentPort::write_color(qpu::Thread& thread, const qpu::TlbSpec& spec, co
         [&](const ColorWrite& write, const LiveLanes& live) { write.write(tile_, spec, words, live); });
 }
 
-/// What compiled code may do by itself, and counts in the same way.
-void FragmentPort::replace_pixels(qpu::Thread& thread, LaneMask exec) {
+/// What compiled code may do by itself, and counts in the same way. Not inline: whole blocks, which pass it
+/// by, are to need no room on the stack for it.
+[[gnu::noinline]] void FragmentPort::replace_pixels(qpu::Thread& thread, LaneMask exec) {
   qpu::TlbBlock& block = thread.tlb_block;
   const auto pixels = static_cast<LaneMask>(exec & block.live & nonzero(thread.msf & 1u));
   if (pixels == 0) return;

@@ -131,7 +131,7 @@ class FakeGpu : public Gpu {
   device::TfuJob tfu;
   int bins = 0, renders = 0, csds = 0, tfus = 0;
   device::SurfaceJob surfaces;
-  bool render_had_bin_result = false;
+  bool render_had_bin_result = false, render_counted = false;  // of the last one
   perf::Counts counts;
   device::JobResult::End end = device::JobResult::End::kDone;  ///< of all jobs
 
@@ -142,10 +142,11 @@ class FakeGpu : public Gpu {
     mmu::AddressSpace& space() override { return *space_; }
     device::JobResult run_bin(const device::ClJob& job, JobControl&,
                               std::shared_ptr<const draw::BinResult>* result) override;
-    device::JobResult run_render(const device::ClJob& job, JobControl&,
+    device::JobResult run_render(const device::ClJob& job, JobControl& control,
                                  std::shared_ptr<const draw::BinResult> bin) override {
       gpu_.render = job;
       gpu_.render_had_bin_result = bin != nullptr;
+      gpu_.render_counted = control.counted();
       ++gpu_.renders;
       return gpu_.done();
     }

@@ -71,6 +71,22 @@ TEST_F(PerfmonTest, ValuesAddUpAndPersist) {
   EXPECT_EQ(ioctl(kPerfmonGetValues, args), EFAULT);
 }
 
+/// What a job without one leaves out nobody counts.
+TEST_F(PerfmonTest, JobsKnowWhetherTheyAreCounted) {
+  uint32_t id;
+  ASSERT_EQ(create({83}, &id), 0);
+  drm::SubmitCl submit = {};
+  submit.rcl_end = 16;
+  submit.bo_handles = memory_.place(create_bo());
+  submit.bo_handle_count = 1;
+  for (const bool counted : {false, true, false}) {
+    submit.perfmon_id = counted ? id : 0;
+    ASSERT_EQ(ioctl(kSubmitCl, submit), 0);
+    host_.run_all();
+    EXPECT_EQ(gpu_.render_counted, counted);
+  }
+}
+
 TEST_F(PerfmonTest, EveryCounterHasAName) {
   std::set<std::string> names;
   for (int counter = 0; counter < 256; ++counter) {
