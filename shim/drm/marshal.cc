@@ -403,7 +403,7 @@ class Marshal {
     uint64_t bytes = 0;
     while (bytes < most) {
       const uint64_t left = most - bytes, together = sizeof piece - (address + bytes) % sizeof piece;
-      const size_t size = left < together ? left : together;
+      const auto size = static_cast<size_t>(left < together ? left : together);
       if (!copy_from_user(piece, address + bytes, size)) break;
       const void* end = memchr(piece, 0, size);
       if (end) return bytes + static_cast<size_t>(static_cast<const char*>(end) - piece) + 1;
