@@ -30,7 +30,7 @@ Job make_job(Kind kind, uint64_t us, uint32_t submission = 0, uint32_t client = 
   job.times.clocks = 1000 * us;
   job.times.clock_mhz = 1000;
   job.times.qpus = 12;
-  job.times.slices = 3;
+  job.times.tmus = 3;
   if (us == 0) job.no_prediction = "because";
   return job;
 }
