@@ -72,6 +72,7 @@ COPY_SIX = array.array("Q", [
 LINES = 1
 LARGEST = 65535  # pixels of a frame, each way
 VERTICES = 1 << 27  # of a draw
+DERIVED_BYTES = 2 << 30  # of a client, by docs/security.md; shaded vertices are charged to it
 SQUARE, BINNED = 16384, 100  # the same of frames that are only binned, and how many
 
 
@@ -178,7 +179,7 @@ def diagonal_lines(a):
         device.wait(commands, 300)
 
 
-@attack(point=4, processes=2)
+@attack(point=4, processes=2, charged=DERIVED_BYTES)
 def many_vertices(a):
     """As many vertices as a draw can have, each fetched and shaded."""
     device = a.device()

@@ -165,7 +165,7 @@ class Siege:
         latency, control, alone = victim.took(*span[1:]), self.control.took(*span[1:]), victim.took(*span[:2])
         counts = sum((Counters.read(path) for path in counters), collections.Counter())
         most = peak.stop()
-        if most - self.first.rss > self.allowance.peak:
+        if most - self.first.rss > self.allowance.peak + attack.processes * attack.charged:
             problems.append(f"the daemon took {most >> 20} MiB of its own, {self.first.rss >> 20} at first")
         return Outcome(attack, seed, problems, latency, control, alone, self.first, most, after, counts)
 
