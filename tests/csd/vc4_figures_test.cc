@@ -29,6 +29,7 @@
 #include "gpu/perf/timing/prediction.h"
 #include "gpu/perf/timing/replayer.h"
 #include "gpu/qpu/isa/vc4_assembler.h"
+#include "gpu/qpu/run/program_cache.h"
 
 namespace v3d::csd {
 namespace {
@@ -103,7 +104,7 @@ class Board {
     const JobContext job{.memory = memory(),
                          .profile = &profile_,
                          .pool = &pool_,
-                         .programs = nullptr,
+                         .programs = &programs_,
                          .counts = &counts,
                          .error = &error,
                          .cancel = &control.cancelled(),
@@ -118,6 +119,7 @@ class Board {
   const chip::Profile profile_;
   std::vector<uint8_t> bytes_;
   ThreadPool pool_;
+  qpu::ProgramCache programs_{chip::Generation::k21};
   UserQpus qpus_;
   timing::Prediction prediction_;
   perf::Counts counts_;

@@ -3,6 +3,7 @@
 looks like a clone: each has to end well. Lines that this cannot do are rows of LEFT_OUT, with the reason; a line that is new is typed.
 usage: examples_test.py SOURCE_FOLDER BUILD MESA SCRATCH PAGE
        examples_test.py SOURCE_FOLDER --pages     checks that every page with commands is a test, and every row is needed"""
+import itertools
 import os
 import re
 import shutil
@@ -34,7 +35,7 @@ LEFT_OUT = {
     r"V3DEMU_GPU_MEM=256 ": "hello_fft is built from another project",
     r"\./v3d_measure": "for a board; ctest e2e.board.*",
     r"V3DEMU_PERF_MAP=1 perf|perf report": "perf is not installed by packaging/setup",
-    r"Xvfb :7|.*DISPLAY=:[07] |kill |v3demu run -- weston ": "displays with numbers that others may have; ctest e2e.x11.*, e2e.windows.*",
+    r"Xvfb :7|.*/Xorg :7|.*DISPLAY=:[07] |kill |v3demu run -- weston ": "displays with numbers that others may have; ctest e2e.x11.*, e2e.windows.*",
     r"v3demu desktop|.*weston_seat": "ctest e2e.screen.desktop, e2e.kms.weston",
     r"v3demu run -- glmark2-es2-drm -b shading:duration=10": "runs beside what comes next; ctest e2e.screen.*",
     r"v3demu screen": "of what runs; ctest e2e.screen.*",
@@ -75,6 +76,14 @@ def first(table, line, otherwise):
     return next((value for pattern, value in table.items() if re.match(pattern, line)), otherwise)
 
 
+def with_here_documents(lines):
+    """Each as one line with the command that reads it."""
+    lines = iter(lines)
+    for line in lines:
+        end = re.search(r"<<'?(\w+)'?$", line)
+        yield line if not end else "\n".join([line, *itertools.takewhile(lambda text: text != end[1], lines), end[1]])
+
+
 def command_lines(root, page):
     """Blocks of lines as a reader types them: without comments, continued lines as one."""
     with open(os.path.join(root, page), encoding="utf-8") as file:
@@ -86,7 +95,7 @@ def command_lines(root, page):
     for block in blocks:
         lines = re.sub(r"\\\n\s*", "", block).splitlines()
         lines = [re.sub(r"(^|\s+)#.*", "", line).strip() for line in lines]
-        yield [line for line in lines if line]
+        yield list(with_here_documents(line for line in lines if line))
 
 
 def check_pages(root):

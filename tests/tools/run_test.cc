@@ -32,8 +32,8 @@ TEST_F(RunTest, DevicesAreListed) {
           "\nrpi4        Raspberry Pi 4, V3D 4.2.14, 2 slices of 4 QPUs, 500 MHz; Vulkan and OpenGL\n"));
   EXPECT_THAT(
       list.output,
-      HasSubstr("\nrpi3        Raspberry Pi 3, V3D 2.1 (VideoCore IV), 3 slices of 4 QPUs, 400 MHz; OpenGL, "
-                "no Vulkan\n"));
+      HasSubstr("\nrpi3        Raspberry Pi 3, V3D 2.1 (VideoCore IV), 3 slices of 4 QPUs, 400 MHz, 256 MiB "
+                "for buffers (--memory); OpenGL, no Vulkan\n"));
   EXPECT_THAT(list.output, HasSubstr("\nrpi5 is the default since"));
 }
 
