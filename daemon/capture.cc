@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,11 +16,12 @@
 #include "daemon/captured_frame.h"
 #include "daemon/limits.h"
 #include "gpu/base/log.h"
+#include "ioctl/base/unique_fd.h"
 
 namespace v3d::daemon {
 namespace {
 
-enum RecordType : uint32_t { kPage = 1, kMaps = 2, kSets = 3, kJob = 4, kEnd = 5, kFrame = 6 };
+enum RecordType : uint32_t { kPage = 1, kMaps = 2, kSets = 3, kJob = 4, kEnd = 5, kFrame = 6, kPrograms = 7 };
 
 struct Header {
   char magic[7];
@@ -78,7 +80,7 @@ absl::StatusOr<RecordHeader> next_record(FILE* file, uint32_t jobs) {
   const size_t got = std::fread(&header, 1, sizeof header, file);
   if (got == 0) return RecordHeader{};
   if (got != sizeof header) return cut("it ends inside a record", jobs);
-  if (header.type < kPage || header.type > kFrame)
+  if (header.type < kPage || header.type > kPrograms)
     return absl::InvalidArgumentError(absl::StrFormat("unknown record type %d", header.type));
   if (header.size > kMaxRecord)
     return absl::InvalidArgumentError("a record is longer than any that is written");
@@ -142,6 +144,13 @@ CapturedJob CapturedJob::of(const device::TfuJob& j) {
   c.kind = kTfu;
   c.words = {j.icfg, j.iia, j.iis,     j.ica,     j.iua,     j.ioa,
              j.ios,  j.ioc, j.coef[0], j.coef[1], j.coef[2], j.coef[3]};
+  return c;
+}
+
+CapturedJob CapturedJob::of(CapturedPrograms j) {
+  CapturedJob c;
+  c.kind = kUser;
+  c.programs = std::make_shared<const CapturedPrograms>(std::move(j));
   return c;
 }
 
@@ -254,6 +263,10 @@ std::unique_lock<std::mutex> CaptureWriter::begin(const mmu::AddressSpace& space
     const FrameWords frame = words_of(*job.surfaces);
     record(kFrame, frame.data(), sizeof frame);
   }
+  if (job.programs) {
+    const std::vector<uint32_t> programs = words_of(*job.programs);
+    record(kPrograms, programs.data(), programs.size() * sizeof programs[0]);
+  }
   const JobRecord written{entry->second.number, job.kind, job.submission, job.words};
   record(kJob, &written, sizeof written);
   if (file_ && std::fflush(file_) != 0) stop(errno);
@@ -334,6 +347,39 @@ absl::StatusOr<CaptureReader::Mapped*> CaptureReader::find(uint32_t number) {
   return &mapped;
 }
 
+/// Maps ranges as zeros. Where the chip sees memory at several addresses (vc4-qpu.md 13: the firmware's), all
+/// of these are the same memory here, too.
+absl::Status CaptureReader::map_ranges(Mapped& mapped, const std::vector<mmu::AddressSpace::Range>& ranges) {
+  constexpr uint32_t kAlias = 1u << 30;
+  mmu::AddressSpace& space = mapped.context->space();
+  const auto key_of = [](const mmu::AddressSpace::Range& range) {
+    return std::pair(range.address % kAlias, range.size);
+  };
+  std::map<std::pair<uint32_t, uint64_t>, uint32_t> times;
+  std::map<std::pair<uint32_t, uint64_t>, ioctl::UniqueFd> shared;
+  if (brings_surfaces(*profile_))
+    for (const auto& range : ranges) ++times[key_of(range)];
+  for (const auto& range : ranges) {
+    const auto key = key_of(range);
+    const auto found = times.find(key);
+    absl::Status status;
+    if (found == times.end() || found->second < 2) {
+      status = space.map_zeros(range.address, range.size);
+    } else {
+      ioctl::UniqueFd& file = shared[key];
+      if (!file) file.reset(memfd_create("v3demu-capture", MFD_CLOEXEC));
+      if (!file || ftruncate(file.get(), static_cast<off_t>(range.size)) != 0)
+        return absl::ResourceExhaustedError("no memory for what programs of the capture had");
+      status = space.map(range.address, range.size, [&file](void* at, uint64_t bytes) {
+        return mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.get(), 0) != MAP_FAILED;
+      });
+    }
+    if (!status.ok()) return status;
+    mapped.ranges.push_back(range);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CaptureReader::apply_maps(const std::vector<uint32_t>& words) {
   auto found = find(words[0]);
   if (!found.ok()) return found.status();
@@ -342,16 +388,15 @@ absl::Status CaptureReader::apply_maps(const std::vector<uint32_t>& words) {
   mapped.ranges.clear();
   mapped.filled.clear();
   memory_ -= std::exchange(mapped.bytes, 0);
+  std::vector<mmu::AddressSpace::Range> ranges;
   for (size_t i = 1; i + 1 < words.size(); i += 2) {
     const mmu::AddressSpace::Range range{words[i], uint64_t{words[i + 1]} * mmu::kPageSize};
     absl::Status status = mmu::AddressSpace::check_range(range.address, range.size);
     if (status.ok()) status = take_memory(mapped, range.size / mmu::kPageSize * sizeof(uint32_t));
     if (!status.ok()) return status;
-    status = mapped.context->space().map_zeros(range.address, range.size);
-    if (!status.ok()) return status;
-    mapped.ranges.push_back(range);
+    ranges.push_back(range);
   }
-  return absl::OkStatus();
+  return map_ranges(mapped, ranges);
 }
 
 absl::Status CaptureReader::apply_sets(const std::vector<uint32_t>& words) {
@@ -383,12 +428,16 @@ absl::StatusOr<CapturedJob> CaptureReader::take_job(const std::vector<uint32_t>&
   JobRecord record;
   if (bytes != sizeof record) return absl::InvalidArgumentError("a job record of the wrong size");
   std::memcpy(&record, words.data(), sizeof record);
-  if (record.kind > CapturedJob::kTfu) return absl::InvalidArgumentError("a job of unknown kind");
-  CapturedJob job{record.context, record.kind, record.submission, record.words, std::move(frame_)};
+  if (record.kind > CapturedJob::kUser) return absl::InvalidArgumentError("a job of unknown kind");
+  CapturedJob job{record.context, record.kind,       record.submission,
+                  record.words,   std::move(frame_), std::move(programs_)};
   const bool needs_frame = job.kind == CapturedJob::kRender && brings_surfaces(*profile_);
   if (needs_frame != (job.surfaces != nullptr))
     return absl::InvalidArgumentError(needs_frame ? "a render job without its surfaces"
                                                   : "surfaces of a job that has none");
+  if ((job.kind == CapturedJob::kUser) != (job.programs != nullptr))
+    return absl::InvalidArgumentError(job.programs ? "user programs of a job that has none"
+                                                   : "a job of user programs without these");
   auto found = find(job.context);
   if (!found.ok()) return found.status();
   ++jobs_;
@@ -401,6 +450,12 @@ absl::Status CaptureReader::take_frame(const std::vector<uint32_t>& words, uint3
   std::copy_n(words.begin(), frame.size(), frame.begin());
   frame_ = frame_of(frame);
   return frame_ ? absl::OkStatus() : absl::InvalidArgumentError("a frame with flags that there are not");
+}
+
+absl::Status CaptureReader::take_programs(const std::vector<uint32_t>& words, uint32_t bytes) {
+  programs_ = bytes % sizeof words[0] || !brings_surfaces(*profile_) ? nullptr : programs_of(words);
+  return programs_ ? absl::OkStatus()
+                   : absl::InvalidArgumentError("a record of user programs that cannot be");
 }
 
 absl::StatusOr<CapturedJob> CaptureReader::next() {
@@ -417,6 +472,8 @@ absl::StatusOr<CapturedJob> CaptureReader::next() {
       std::memcpy(pages_.emplace_back().data(), words.data(), mmu::kPageSize);
     } else if (header->type == kFrame) {
       status = take_frame(words, header->size);
+    } else if (header->type == kPrograms) {
+      status = take_programs(words, header->size);
     } else {
       if (header->size % 8 != 4) return absl::InvalidArgumentError("a memory record of half a pair");
       status = header->type == kMaps ? apply_maps(words) : apply_sets(words);

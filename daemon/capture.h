@@ -12,7 +12,8 @@
 ///          daemon died, or the capture stopped at a write error
 ///   kFrame what the surfaces of a VideoCore IV are: of the render job that follows, whose words are those of
 ///          its binning list
-/// Format 1 had no kEnd, format 2 no kFrame.
+///   kPrograms the user programs of the kUser job that follows, whose words are 0 (captured_programs.h)
+/// Format 1 had no kEnd, format 2 no kFrame, format 3 no kPrograms.
 #pragma once
 
 #include <array>
@@ -27,26 +28,30 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "daemon/captured_programs.h"
 #include "gpu/device/device.h"
 
 namespace v3d::daemon {
 
 /// The last byte of the magic. Written is the last of those that are read.
-inline constexpr uint8_t kFirstCaptureFormat = 1, kCaptureFormat = 3;
+inline constexpr uint8_t kFirstCaptureFormat = 1, kCaptureFormat = 4;
 inline constexpr char kCaptureMagic[8] = {'V', '3', 'D', 'C', 'A', 'P', 0, kCaptureFormat};
 
 struct CapturedJob {
-  enum Kind : uint32_t { kBin = 0, kRender = 1, kCsd = 2, kTfu = 3 };
+  enum Kind : uint32_t { kBin = 0, kRender = 1, kCsd = 2, kTfu = 3, kUser = 4 };
   uint32_t context = 0;  ///< numbered from 1 in order of appearance
   uint32_t kind = kBin;
   uint32_t submission = 0;  ///< a render job takes the bin result of the bin job of the same number; 0 = none
   std::array<uint32_t, 16> words{};  ///< ClJob, CsdJob (cfg, indirect) or TfuJob in field order
   /// Of render jobs of VideoCore IV, in place of a rendering list.
   std::shared_ptr<const device::SurfaceJob> surfaces = nullptr;
+  /// Of jobs of user programs.
+  std::shared_ptr<const CapturedPrograms> programs = nullptr;
 
   static CapturedJob of(const device::ClJob& job, bool render, uint32_t submission);
   static CapturedJob of(const device::CsdJob& job);
   static CapturedJob of(const device::TfuJob& job);
+  static CapturedJob of(CapturedPrograms job);
   device::ClJob cl() const;
   device::CsdJob csd() const;
   device::TfuJob tfu() const;
@@ -133,6 +138,8 @@ class CaptureReader {
   absl::Status take_memory(Mapped& mapped, uint64_t bytes);
   absl::StatusOr<CapturedJob> take_job(const std::vector<uint32_t>& words, uint32_t bytes);
   absl::Status take_frame(const std::vector<uint32_t>& words, uint32_t bytes);
+  absl::Status take_programs(const std::vector<uint32_t>& words, uint32_t bytes);
+  absl::Status map_ranges(Mapped& mapped, const std::vector<mmu::AddressSpace::Range>& ranges);
   absl::Status apply_maps(const std::vector<uint32_t>& words);
   absl::Status apply_sets(const std::vector<uint32_t>& words);
   absl::StatusOr<Mapped*> find(uint32_t number);
@@ -144,7 +151,8 @@ class CaptureReader {
   uint32_t jobs_ = 0;  // so far
   const chip::Profile* profile_ = nullptr;
   qpu::Compiler* compiler_ = nullptr;
-  std::shared_ptr<const device::SurfaceJob> frame_;  // of the next job
+  std::shared_ptr<const device::SurfaceJob> frame_;   // of the next job
+  std::shared_ptr<const CapturedPrograms> programs_;  // the same
   std::vector<std::array<uint8_t, mmu::kPageSize>> pages_;
   std::unordered_map<uint32_t, Mapped> contexts_;
 };

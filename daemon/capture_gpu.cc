@@ -2,11 +2,11 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <utility>
 
 #include "daemon/capture.h"
 #include "daemon/capture_window.h"
 #include "daemon/gpus.h"
-#include "gpu/base/log.h"
 #include "ioctl/firmware/user_program_gpu.h"
 
 namespace v3d::daemon {
@@ -68,9 +68,14 @@ class CaptureContext : public ioctl::GpuContext, public ioctl::UserProgramGpu {
   }
   device::JobResult run_user_programs(csd::UserQpus& qpus, csd::UserQueue& queue, bool alone,
                                       JobControl& control) override {
-    static std::once_flag told;
-    std::call_once(told, [] { log_warning("user programs do not go into captures"); });
-    return dynamic_cast<ioctl::UserProgramGpu&>(*inner_).run_user_programs(qpus, queue, alone, control);
+    const auto single = be_alone(control);
+    CapturedPrograms programs{.alone = alone,
+                              .fresh = qpus.is_fresh(),
+                              .reserved_qpus = queue.reserved_qpus(),
+                              .programs = queue.queued()};
+    FirstPrograms first(queue, programs.programs.size());
+    const auto captured = takes_other() ? begin(CapturedJob::of(std::move(programs))) : Lock();
+    return dynamic_cast<ioctl::UserProgramGpu&>(*inner_).run_user_programs(qpus, first, alone, control);
   }
 
  private:

@@ -38,6 +38,7 @@ UserQpus::UserQpus(int qpus) {
 UserQpus::~UserQpus() = default;
 
 void UserQpus::reset() {
+  fresh_ = true;
   shared_ = {};
   std::fill(std::begin(vpm_), std::end(vpm_), AlignedLanes{});
   for (size_t n = 0; n < qpus_.size(); ++n) {
@@ -67,7 +68,7 @@ void UserQpus::start(const JobContext& job, Qpu& qpu, const UserProgram& program
   qpu.code = job.programs->get_vc4(job.memory, t.pc);
   qpu.left = std::min(program.most_instructions, job.instruction_limit);
   qpu.busy = true;
-  if (job.work) job.watch->start_vc4(kStage, t);  // traces and checks are not made of user programs
+  if (job.watch) job.watch->start_vc4(kStage, t);
 }
 
 /// Gives programs to QPUs that are free. @return whether any has one
@@ -133,6 +134,7 @@ void UserQpus::run(const JobContext& job, UserQueue& queue, bool alone) {
     qpu->thread.tmu = &textures;
   }
   instructions_ = 0;
+  fresh_ = false;
   while (!job.stopped() && fill(job, queue)) {
     bool moved = false;
     for (size_t n = 0; n < qpus_.size() && !job.error->failed(); ++n)

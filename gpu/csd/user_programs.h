@@ -32,6 +32,8 @@ class UserQueue {
   virtual void end(const UserProgram& program, int qpu, bool interrupts) = 0;
   /// Bit n: QPU n is kept from user programs (V3D_SQRSV0, 1).
   virtual uint32_t reserved_qpus() const = 0;
+  /// What take() gives next, in that order.
+  virtual std::vector<UserProgram> queued() const = 0;
 };
 
 /// The QPUs as user programs find them. What these leave stays for the next: registers, semaphores, the VPM,
@@ -47,6 +49,8 @@ class UserQpus {
   void run(const JobContext& job, UserQueue& queue, bool alone);
   /// Whether a program waits that run() is to go on with.
   bool has_waiting() const;
+  /// Whether nothing has run since these were made or reset.
+  bool is_fresh() const { return fresh_; }
   const uint8_t (&semaphores() const)[16] { return shared_.semaphores; }
   /// As after power-on.
   void reset();
@@ -70,6 +74,7 @@ class UserQpus {
   qpu::vc4::Shared shared_;
   AlignedLanes vpm_[qpu::vc4::kVpmRows] = {};
   uint64_t instructions_ = 0;  ///< of the job that runs
+  bool fresh_ = true;
 };
 
 }  // namespace v3d::csd

@@ -264,6 +264,11 @@ bool V3d::take(csd::UserProgram* program) {
   return true;
 }
 
+std::vector<csd::UserProgram> V3d::queued() const {
+  const std::lock_guard lock(mutex_);
+  return {waiting_.begin(), waiting_.end()};
+}
+
 void V3d::end(const csd::UserProgram& program, int qpu, bool interrupts) {
   const std::lock_guard lock(mutex_);
   if (powered_ == 0) return;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <vector>
 
 #include "gpu/chip/profile.h"
 #include "gpu/csd/user_programs.h"
@@ -59,6 +60,7 @@ class V3d : public csd::UserQueue {
 
   bool take(csd::UserProgram* program) override;
   void end(const csd::UserProgram& program, int qpu, bool interrupts) override;
+  std::vector<csd::UserProgram> queued() const override;
   uint32_t reserved_qpus() const override { return reserved_.load(std::memory_order_relaxed); }
 
  private:

@@ -35,6 +35,7 @@ class Queue : public UserQueue {
     interrupted |= interrupts;
   }
   uint32_t reserved_qpus() const override { return reserved; }
+  std::vector<UserProgram> queued() const override { return {waiting.begin(), waiting.end()}; }
 
   std::deque<UserProgram> waiting;
   std::vector<GpuAddr> ended;

@@ -44,6 +44,7 @@ class Queue : public UserQueue {
   }
   void end(const UserProgram&, int, bool) override {}
   uint32_t reserved_qpus() const override { return 0; }
+  std::vector<UserProgram> queued() const override { return {waiting.begin(), waiting.end()}; }
   std::deque<UserProgram> waiting;
 };
 

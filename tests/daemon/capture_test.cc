@@ -12,9 +12,12 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <tuple>
+#include <vector>
 
 #include "daemon/captured_frame.h"
+#include "daemon/captured_programs.h"
 #include "ioctl/base/unique_fd.h"
 #include "tests/base/temporary_folder.h"
 
@@ -184,7 +187,7 @@ TEST_F(CaptureTest, FramesOfVideoCoreIv) {
 
 // Every word that no frame has is found, and so is a frame where there should be none, or none.
 TEST_F(CaptureTest, FramesThatCannotBe) {
-  FrameWords words = words_of({});
+  FrameWords words = words_of(device::SurfaceJob{});
   ASSERT_NE(frame_of(words), nullptr);
   for (const size_t at : {0, 1, 32, 36, 39}) {  // flags, bits, flags of the frame, stencil, tiles
     words[at] = 0x10000;
@@ -201,12 +204,54 @@ TEST_F(CaptureTest, FramesThatCannotBe) {
   }
 }
 
+// Memory that has several addresses has them when it is read, too.
+TEST_F(CaptureTest, UserPrograms) {
+  constexpr GpuAddr kAlias = 0xc0000000 + kAddress;
+  ASSERT_TRUE(space_->map_zeros(kAlias, kPages * mmu::kPageSize).ok());
+  CapturedPrograms programs{.alone = true, .fresh = false, .reserved_qpus = 0x801};
+  programs.programs = {{.code = 0xc0010000, .uniforms = 0xc0010100, .most_instructions = 0x123456789},
+                       {.code = 0xc0010000, .uniforms = 0xc0010200, .most_instructions = 1}};
+  EXPECT_TRUE((*CaptureWriter::create(path_, "rpi3"))->begin(*space_, CapturedJob::of(programs)));
+  auto reader = CaptureReader::open(path_);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  const auto job = (*reader)->next();
+  ASSERT_TRUE(job.ok()) << job.status();
+  ASSERT_NE(job->programs, nullptr);
+  EXPECT_EQ(job->kind, CapturedJob::kUser);
+  EXPECT_EQ(words_of(*job->programs), words_of(programs));
+  EXPECT_EQ(job->programs->programs.at(0).most_instructions, 0x123456789u);
+  const Memory memory = (*reader)->context(job->context).space().memory();
+  const uint32_t value = 77;
+  memory.write(kAlias + 12, &value, sizeof value);
+  EXPECT_EQ(memory.load<uint32_t>(kAddress + 12), value);
+  EXPECT_TRUE(absl::IsNotFound((*reader)->next().status()));
+}
+
+TEST_F(CaptureTest, UserProgramsThatCannotBe) {
+  EXPECT_NE(programs_of(std::vector<uint32_t>{3, 0}), nullptr);
+  EXPECT_EQ(programs_of(std::vector<uint32_t>{3}), nullptr);
+  EXPECT_EQ(programs_of(std::vector<uint32_t>{4, 0}), nullptr);
+  EXPECT_EQ(programs_of(std::vector<uint32_t>{3, 0, 1, 2, 3}), nullptr);
+  EXPECT_EQ(programs_of(std::vector<uint32_t>(2 + 4 * (kMostCapturedPrograms + 1))), nullptr);
+  CapturedJob none;
+  none.kind = CapturedJob::kUser;
+  CapturedJob other = CapturedJob::of(device::CsdJob{});
+  other.programs = std::make_shared<const CapturedPrograms>();
+  for (const auto& [profile, job, error] : {std::tuple("rpi3", none, "a job of user programs without these"),
+                                            std::tuple("rpi3", other, "user programs of a job that has none"),
+                                            std::tuple("rpi5", CapturedJob::of(CapturedPrograms{}),
+                                                       "a record of user programs that cannot be")}) {
+    EXPECT_TRUE((*CaptureWriter::create(path_, profile))->begin(*space_, job));
+    EXPECT_THAT(std::string(read().end.message()), HasSubstr(error));
+  }
+}
+
 TEST_F(CaptureTest, ANewerFormatIsRefusedByItsNumber) {
   write(1);
   std::string data = contents();
-  data[7] = 4;
+  data[7] = 5;
   replace(data);
-  EXPECT_THAT(std::string(read().end.message()), HasSubstr("format 4; this v3demu reads 1 to 3"));
+  EXPECT_THAT(std::string(read().end.message()), HasSubstr("format 5; this v3demu reads 1 to 4"));
 }
 
 TEST_F(CaptureTest, NoRangeIsLargerThanAnAddressSpace) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "daemon/capture.h"
+#include "daemon/captured_programs.h"
 #include "gpu/cle/dump.h"
 #include "gpu/cle/surfaces.h"
 #include "tools/cli/captures/captures.h"
@@ -18,7 +19,7 @@ namespace {
 
 using daemon::CapturedJob;
 
-constexpr const char* kKindNames[] = {"bin", "render", "compute", "tfu"};
+constexpr const char* kKindNames[] = {"bin", "render", "compute", "tfu", "user"};
 
 class Decoder {
  public:
@@ -47,6 +48,9 @@ class Decoder {
         break;
       case CapturedJob::kCsd:
         print_dispatch(memory, job.csd());
+        break;
+      case CapturedJob::kUser:
+        print_programs(memory, *job.programs);
         break;
       default:
         print_tfu(job.tfu());
@@ -89,6 +93,21 @@ class Decoder {
                 job.indirect ? ", indirect" : "");
     std::printf("  %s threads, uniforms at 0x%08x\n", c[5] & 1 ? "4" : "2", c[6]);
     print_program(memory, {"compute", c[5] & ~7u, (c[5] & 2) != 0, {c[6]}});
+  }
+
+  void print_programs(Memory memory, const daemon::CapturedPrograms& job) {
+    std::printf("  %zu programs, started %s%s\n", job.programs.size(),
+                job.alone ? "by the firmware" : "by registers",
+                job.fresh ? "" : ", after those of jobs before");
+    if (job.reserved_qpus) std::printf("  none on QPUs 0x%x\n", job.reserved_qpus);
+    std::map<GpuAddr, ListedProgram> programs;
+    for (const csd::UserProgram& started : job.programs) {
+      const GpuAddr code = started.code & ~7u;
+      ListedProgram& program = programs[code];
+      program = {"user", code, false, std::move(program.uniforms)};
+      program.uniforms.insert(started.uniforms & ~3u);
+    }
+    for (const auto& [code, program] : programs) print_program(memory, program);
   }
 
   void print_program(Memory memory, const ListedProgram& program) {

@@ -96,7 +96,7 @@ class Replay {
     const JobResult result = jobs_.run(job, context, options_.repeat);
     const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
     std::printf("job %d: %-7s client %u  %-9s", number_,
-                timing::kind_name(static_cast<timing::JobKind>(job.kind)), job.context, result.end_name());
+                job.programs ? "user" : timing::kind_name(kind_of(job)), job.context, result.end_name());
     if (!options_.time)
       std::printf(" %8.3f ms", taken.count() / options_.repeat);
     else if (timed)

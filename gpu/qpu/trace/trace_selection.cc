@@ -54,8 +54,9 @@ bool read_word(std::string_view text, std::optional<uint32_t>& word) {
 }
 
 bool read_stage(std::string_view text, std::string& stage) {
-  static constexpr std::pair<const char*, const char*> kStages[] = {
-      {"coordinate", "cs"}, {"vertex", "vs"}, {"geometry", "gs"}, {"fragment", "fs"}, {"compute", "csd"}};
+  static constexpr std::pair<const char*, const char*> kStages[] = {{"coordinate", "cs"}, {"vertex", "vs"},
+                                                                    {"geometry", "gs"},   {"fragment", "fs"},
+                                                                    {"compute", "csd"},   {"user", "user"}};
   for (const auto& [name, abbreviation] : kStages) {
     if (text != name && text != abbreviation) continue;
     stage = name;
@@ -97,7 +98,7 @@ bool read_field(std::string_view key, std::string_view value, TraceSelection& s,
 }  // namespace
 
 const char* const TraceSelection::kHelp =
-    "Comma-separated: job=N|N-M|all (from 1), stage=coordinate|vertex|geometry|fragment|compute, "
+    "Comma-separated: job=N|N-M|all (from 1), stage=coordinate|vertex|geometry|fragment|compute|user, "
     "program=ADDRESS, "
     "batch=N|N-M|all (threads of a program in the order of their start; default 0), workgroup=X:Y:Z, "
     "pixel=X:Y, "

@@ -375,7 +375,8 @@ class Watch::JobWatch final : public ThreadWatch {
     const std::lock_guard lock(mutex_);
     thread.observer = nullptr;
     const uint64_t batch = started_[{stage, thread.pc}]++;
-    if (watch_.options_.hazard_sink && batch == 0) check(stage, thread);
+    // The rules are of what drivers compile and kernels take.
+    if (watch_.options_.hazard_sink && batch == 0 && !is(stage, "user")) check(stage, thread);
     if (!watch_.options_.trace || !is_traced(stage, thread, batch)) return;
     std::erase_if(vc4_threads_, [](const auto& t) { return t->over(); });
     vc4_threads_.push_back(std::make_unique<Vc4Thread>(

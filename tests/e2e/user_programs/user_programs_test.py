@@ -1,6 +1,6 @@
 """Programs of VideoCore IV's QPUs through the firmware's mailbox and /dev/mem, good ones and hostile ones.
 
-    user_programs_test.py ASSEMBLE REGISTERS SHIM
+    user_programs_test.py ASSEMBLE REGISTERS SHIM COMMAND
 """
 import os
 import subprocess
@@ -10,7 +10,7 @@ import unittest
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 SAMPLES = os.path.join(HERE, "..", "..", "..", "samples", "qpu")
-ASSEMBLE, REGISTERS, SHIM = sys.argv[1:4]
+ASSEMBLE, REGISTERS, SHIM, COMMAND = sys.argv[1:5]
 
 # What the tests run under the shim. `execute` returns EXECUTE_QPU's word.
 PREAMBLE = f"""
@@ -153,6 +153,32 @@ for alias in range(4):
 """)
         out, err = other.communicate("\n", timeout=60)
         self.assertEqual(other.returncode, 0, out + err)
+
+    def v3demu(self, *arguments, status=0):
+        done = subprocess.run([COMMAND, *arguments], text=True, capture_output=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout, done.stderr
+
+    def test_captures_hold_them(self):
+        for name, program in (("mailbox", [sys.executable, "-B", os.path.join(SAMPLES, "mailbox.py")]),
+                              ("registers", [REGISTERS])):
+            capture = self.path(name + ".v3dcap")
+            out, _ = self.v3demu("capture", "--device", "rpi3", "-o", capture, "--", *program, self.path("fft256.bin"))
+            self.assertIn("relative error", out)
+            first, again = (self.v3demu("replay", "--hash", capture)[0] for _ in range(2))
+            words = [[line.split("memory ")[1] for line in text.splitlines()] for text in (first, again)]
+            self.assertEqual(words[0], words[1])
+            self.assertIn("job 1: user", first)
+            timed, _ = self.v3demu("replay", "--time", capture)
+            # Stores to registers start one program after the other, and what runs may wait for the next.
+            late = "" if name == "mailbox" else "|no prediction: user programs wait for those of another job"
+            self.assertRegex(timed, "job 1: user .* (predicted [0-9.]+ ms" + late + ")")
+            trace, _ = self.v3demu("replay", "--trace-qpu=stage=user,instructions=3", capture)
+            self.assertIn("==== job 1, user program at 0x", trace)
+            listed, _ = self.v3demu("decode", "--job", "1", capture)
+            self.assertIn("job 1: user, client 1", listed)
+            self.assertIn("started by " + ("the firmware" if name == "mailbox" else "registers"), listed)
+            self.assertRegex(listed, "user program at 0x[0-9a-f]+, uniforms at 0x")
 
 
 if __name__ == "__main__":

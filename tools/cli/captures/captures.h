@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "daemon/capture.h"
+#include "gpu/csd/user_programs.h"
 #include "gpu/device/device.h"
+#include "gpu/perf/timing/prediction.h"
 
 namespace v3d::tools {
 
@@ -20,6 +22,9 @@ inline void warn_of_old_format(const char* command, const std::string& file,
                "v3demu %s: %s: format %d has no end record: whether the capture is complete is not known\n",
                command, file.c_str(), reader.format());
 }
+
+/// User programs count as compute.
+timing::JobKind kind_of(const daemon::CapturedJob& job);
 
 /// Runs the jobs of a capture in their order.
 class CapturedJobs {
@@ -34,11 +39,13 @@ class CapturedJobs {
 
  private:
   device::JobResult run_once(const daemon::CapturedJob& job, device::Context& context);
+  device::JobResult run_programs(const daemon::CapturedJob& job, device::Context& context);
 
   device::Device& device_;
   JobControl control_;
   /// Of submissions, by context and number, whose render job is still to come.
   std::map<std::pair<uint32_t, uint32_t>, std::shared_ptr<const draw::BinResult>> binned_;
+  std::map<uint32_t, csd::UserQpus> qpus_;  ///< by context, as user programs left them
 };
 
 }  // namespace v3d::tools

@@ -47,7 +47,7 @@ absl::Status Collector::run_next() {
   const device::JobResult result = jobs_.run(*captured, context);
   Job job;
   job.number = static_cast<uint32_t>(profile_.jobs.size()) + 1;
-  job.kind = static_cast<Kind>(captured->kind);
+  job.kind = kind_of(*captured);
   job.client = captured->context;
   job.submission = captured->submission;
   job.end = result.end_name();

@@ -13,7 +13,7 @@
 namespace v3d::tools::profiling {
 
 inline constexpr int kKinds = 4;
-using Kind = timing::JobKind;  ///< numbered as CapturedJob::Kind
+using Kind = timing::JobKind;  ///< kind_of() of a CapturedJob
 using timing::kind_name;
 
 using timing::qpu_clocks;
