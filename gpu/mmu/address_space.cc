@@ -425,8 +425,9 @@ void AddressSpace::on_signal(int signal, void* info_pointer, void* context) {
     if (start == nullptr || address < start || address >= start + kReservation) continue;
     const int saved_errno = errno;  // of the code that was interrupted
     greg_t* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
-    const auto* pc = reinterpret_cast<const void*>(
-        registers[REG_RIP]);  // NOLINT(performance-no-int-to-ptr): so the kernel tells it
+    const auto* pc =
+        reinterpret_cast<const void*>(  // NOLINT(performance-no-int-to-ptr): so the kernel tells it
+            registers[REG_RIP]);
     const bool handled = slot.space.load()->handle_fault(address, signal == SIGBUS, pc);
     charge_fault(pc, &registers[REG_R15]);
     errno = saved_errno;

@@ -267,7 +267,7 @@ std::string rotation() {
 }
 
 double rotation_seconds(const char* name, int qpus) {
-  constexpr double kVectors = 192000 / 16;
+  constexpr double kVectors = 192000.0 / 16;
   constexpr uint32_t kTurns = 100;
   Board board(name);
   std::vector<std::vector<uint32_t>> uniforms;

@@ -30,9 +30,9 @@ class LookupWork : public testing::Test {
     texture.set_sampler({.anisotropy = true, .max_anisotropy = 3, .bias = -4});
     TextureLookup lookup = texture.lookup(Launcher::kS, kT);
     lookup.s =
-        lanes_of([](int lane) { return 0.23f * static_cast<float>(lane / 4) + (lane & 1 ? 0.05f : 0); });
+        lanes_of([](int lane) { return 0.23f * static_cast<float>(lane >> 2) + (lane & 1 ? 0.05f : 0); });
     lookup.t =
-        lanes_of([](int lane) { return 0.19f * static_cast<float>(lane / 4) + (lane & 2 ? 5e-4f : 0); });
+        lanes_of([](int lane) { return 0.19f * static_cast<float>(lane >> 2) + (lane & 2 ? 5e-4f : 0); });
     return lookup;
   }
 
