@@ -40,9 +40,9 @@ class JobControl {
   /// What take_memory() took, while the job runs.
   virtual void return_memory([[maybe_unused]] uint64_t bytes) {}
 
-  /// Nobody reads the performance counters of the job: what has no other effect than to count need not be
-  /// done. Before it runs.
-  void leave_uncounted(bool is = true) { counted_ = !is; }
+  /// Whether somebody may read the performance counters of the job. If not, what has no other effect than to
+  /// count need not be done. Before it runs.
+  void set_counted(bool counted) { counted_ = counted; }
   bool counted() const { return counted_; }
 
   /// The job keeps a lock that other jobs want, and from now on does not stand still.

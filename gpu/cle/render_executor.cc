@@ -340,7 +340,7 @@ std::vector<uint32_t> RenderExecutor::entries_of_pending_tiles() const {
 
 void RenderExecutor::prepare_draws() {
   if (draws_ == nullptr && bin_ != nullptr)
-    draws_ = std::make_unique<pse::PreparedDraws>(job_, *bin_, config_, !job_.counted());
+    draws_ = std::make_unique<pse::PreparedDraws>(job_, *bin_, config_);
 }
 
 bool RenderExecutor::run_pending_tiles() {

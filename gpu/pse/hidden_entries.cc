@@ -60,7 +60,7 @@ bool are_two_sides(const Edge& a, const Edge& b) { return a.a == -b.a && a.b == 
 
 std::unique_ptr<const HiddenEntries> HiddenEntries::create(const JobContext& job, const tlb::Config& config,
                                                            const std::vector<PreparedDraw>& draws) {
-  if (job.watch != nullptr || job.work != nullptr || !has_one_color(config)) return nullptr;
+  if (job.counted() || job.watch != nullptr || job.work != nullptr || !has_one_color(config)) return nullptr;
   bool hides = false;
   for (const PreparedDraw& draw : draws) {
     if (draw.draw == nullptr) continue;

@@ -22,8 +22,8 @@ namespace v3d::pse {
 
 class HiddenEntries {
  public:
-  /// Null when nothing is hidden, whatever the lists are: somebody watches what is drawn, the frame has
-  /// several samples or not one colour, or no draw may cover another.
+  /// Null when nothing is hidden, whatever the lists are: somebody counts or watches what is drawn, the
+  /// frame has several samples or not one colour, or no draw may cover another.
   /// @param job, draws  outlive it; so does what is in `config`
   static std::unique_ptr<const HiddenEntries> create(const JobContext& job, const tlb::Config& config,
                                                      const std::vector<PreparedDraw>& draws);

@@ -192,8 +192,7 @@ bool prepare_draw(const JobContext& job, vpm::VertexStages& stages, Vc4Programs&
 PreparedDraws::State::State() = default;
 PreparedDraws::State::~State() = default;
 
-PreparedDraws::PreparedDraws(const JobContext& job, const draw::BinResult& bin, const tlb::Config& config,
-                             bool may_hide)
+PreparedDraws::PreparedDraws(const JobContext& job, const draw::BinResult& bin, const tlb::Config& config)
     : job_(job), state_(std::make_unique<State>()) {
   state_->config = config;
   state_->draws.resize(bin.draws.size());
@@ -204,7 +203,7 @@ PreparedDraws::PreparedDraws(const JobContext& job, const draw::BinResult& bin, 
     if (listed[i] && !prepare_draw(job, stages, vc4_programs, bin.draws[i], static_cast<uint32_t>(i), config,
                                    state_->draws[i], state_->bytes))
       return;
-  if (may_hide) state_->hidden = HiddenEntries::create(job, state_->config, state_->draws);
+  state_->hidden = HiddenEntries::create(job, state_->config, state_->draws);
 }
 
 PreparedDraws::~PreparedDraws() {

@@ -19,10 +19,8 @@ namespace v3d::pse {
 class PreparedDraws {
  public:
   /// Runs the vertex programs of every draw that some tile lists (and those with side effects).
-  /// @param job       outlives it
-  /// @param may_hide  entries of tile lists that are not seen need not be drawn: nobody looks at the counters
-  PreparedDraws(const JobContext& job, const draw::BinResult& bin, const tlb::Config& config,
-                bool may_hide = false);
+  /// @param job  outlives it
+  PreparedDraws(const JobContext& job, const draw::BinResult& bin, const tlb::Config& config);
   ~PreparedDraws();
 
  private:

@@ -10,7 +10,7 @@ device::JobResult run_on_gpu(Kernel& kernel, const Job& job,
   const ActivePerfmons::Run counting = kernel.perfmons().begin(job.perfmon);
   device::JobResult result;
   try {
-    control.leave_uncounted(counting.perfmon == nullptr);
+    control.set_counted(counting.perfmon != nullptr);
     result = run(control);
   } catch (const std::bad_alloc&) {
     result.end = End::kError;

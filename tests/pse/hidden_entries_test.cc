@@ -26,7 +26,9 @@ const std::vector<SceneVertex> kWhole = {{-1, -1}, {200, -1}, {-1, 200}};
 /// A frame of one tile, of which draws colour all pixels.
 class Frame {
  public:
-  explicit Frame(bool multisample = false) : scene(64, 64, 64, multisample) { scene.may_hide = true; }
+  explicit Frame(bool multisample = false) : scene(64, 64, 64, multisample) {
+    scene.control().set_counted(false);
+  }
 
   static constexpr const char* kColor =
       "nop ; nop ; ldunifrf.rf10\nnop\nvfpack tlb, rf10, rf10 ; nop\nvfpack tlb, rf10, rf10 ; nop\n";
@@ -59,7 +61,7 @@ TEST(HiddenEntries, DrawsUnderACoveringTriangleAreNotDrawn) {
 
 TEST(HiddenEntries, WhoLooksAtCountersGetsThemAll) {
   Frame frame;
-  frame.scene.may_hide = false;
+  frame.scene.control().set_counted(true);
   frame.add(1);
   frame.add(2);
   EXPECT_EQ(frame.shaded(), 2 * kQuadsOfTile);
@@ -115,7 +117,7 @@ TEST(HiddenEntries, TwoTrianglesOfARectangleCoverTogether) {
     frame.add(2, Frame::kColor, both);
     const uint64_t some = frame.shaded();
     for (const uint32_t at : {0u, 31u, 63u}) EXPECT_EQ(frame.scene.value(at, 63 - at, 3), 2.0f);
-    frame.scene.may_hide = false;
+    frame.scene.control().set_counted(true);
     EXPECT_EQ(some + kQuadsOfTile, frame.shaded()) << turned;
   }
 }
@@ -129,7 +131,7 @@ TEST(HiddenEntries, OtherPairsDoNot) {
     both.insert(both.end(), other.begin(), other.end());
     frame.add(2, Frame::kColor, both);
     const uint64_t some = frame.shaded();
-    frame.scene.may_hide = false;
+    frame.scene.control().set_counted(true);
     return some != frame.shaded();
   };
   EXPECT_TRUE(hides({{200, 70}, {-1, 70}, {200, -1}}));

@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "gpu/base/job_control.h"
 #include "gpu/pse/tile_renderer.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "tests/pse/program_builder.h"
@@ -43,11 +44,11 @@ class Scene {
     bin_.tiles_y = (height + tile - 1) / tile;
     bin_.layers = 1;
     bin_.tiles.resize(bin_.tiles_x * bin_.tiles_y);
+    test_.job().control = &control_;
   }
 
-  bool may_hide = false;  ///< PreparedDraws, until render()
-
   TestJob& test() { return test_; }
+  JobControl& control() { return control_; }
   tlb::Config& config() { return config_; }
   draw::BinResult& bin() { return bin_; }
   std::string error() const { return test_.error(); }
@@ -123,7 +124,7 @@ class Scene {
   }
   /// Shades the vertices of what is listed.
   void prepare() {
-    draws_ = std::make_unique<PreparedDraws>(test_.job(), bin_, config_, may_hide);
+    draws_ = std::make_unique<PreparedDraws>(test_.job(), bin_, config_);
     renderer_ = std::make_unique<TileRenderer>(test_.job(), *draws_, 0);
   }
   void render_tiles() {
@@ -224,6 +225,7 @@ class Scene {
   }
 
   TestJob test_;
+  JobControl control_;
   qpu::ProgramCache programs_;
   tlb::Config config_;
   draw::BinResult bin_;

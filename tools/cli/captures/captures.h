@@ -31,7 +31,7 @@ class CapturedJobs {
  public:
   /// @param counted  somebody looks at the performance counters of the results
   explicit CapturedJobs(device::Device& device, bool counted = false) : device_(device) {
-    control_.leave_uncounted(!counted);
+    control_.set_counted(counted);
   }
 
   /// @param times  1 or more, one after the other  @return  of the last time
