@@ -11,7 +11,6 @@ namespace {
 
 /// Of the parts of a frame, one after the other: the prediction of both, or why there is none.
 void join_predictions(const JobResult& first, JobResult* second) {
-  second->counts.add(first.counts);
   if (!first.prediction || !second->prediction) {
     if (second->prediction) second->no_prediction = first.why_not_predicted();
     second->prediction = nullptr;
@@ -30,18 +29,14 @@ void join_later(JobResult* first, JobResult* second) {
     JobResult before;
     of_first(before);
     of_second(r);
+    r.counts.add(before.counts);
     join_predictions(before, &r);
   };
 }
 
 /// Of two jobs, one after the other, as of one: the end of the first that did not end well.
 JobResult both(JobResult first, JobResult second) {
-  if (first.prediction || second.prediction) {
-    perf::Counts counts = first.counts;
-    first.counts = {};
-    join_predictions(first, &second);
-    first.counts = counts;
-  }
+  join_predictions(first, &second);
   join_later(&first, &second);
   second.counts.add(first.counts);
   if (first.faults.count != 0) {

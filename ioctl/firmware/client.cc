@@ -33,9 +33,8 @@ uint32_t bus_address(uint32_t physical, uint32_t flags) {
 }
 
 const chip::Board* board_of(Kernel& kernel) {
-  for (const chip::Board& board : chip::kBoards)
-    if (board.soc->peripherals && std::string_view(board.name) == kernel.gpu().profile().name) return &board;
-  return nullptr;
+  const chip::Board* board = chip::find_board(kernel.gpu().profile().name);
+  return board && board->soc->peripherals ? board : nullptr;
 }
 
 const char* user_name(const Call& call) { return call.file.client()->program.c_str(); }

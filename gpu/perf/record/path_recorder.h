@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "gpu/perf/record/recorder.h"
 
 namespace v3d::timing {
@@ -17,8 +18,6 @@ class Recorder::PathRecorder {
 
  protected:
   using Kind = Event::Kind;
-  static constexpr uint32_t kMaxInstructions = 1u << 16;
-
   /// Where the batch is.
   struct At {
     size_t number = 0;
@@ -39,6 +38,14 @@ class Recorder::PathRecorder {
     at_.code = r_.trace_.programs[at_.program].code;
     at_.stream = uniforms;
     clock_.begin(r_.latencies_ ? &*r_.latencies_ : nullptr);
+  }
+  /// Of an instruction in the program. Where it has more than are recorded, that has failed.
+  uint32_t number_of(GpuAddr pc) {
+    const uint32_t number = (pc - at_.code) / 8;
+    if (number >= kMaxInstructions)
+      r_.fail(absl::StrFormat("code at %#x is not among %d instructions from its start at %#x", pc,
+                              kMaxInstructions, at_.code));
+    return number;
   }
   /// An instruction, by its number in the program.
   void issue(uint32_t number) {
@@ -110,6 +117,8 @@ class Recorder::PathRecorder {
     at_.bytes += bytes;
     if (at_.bytes >= kLump) r_.spend(std::exchange(at_.bytes, 0));
   }
+
+  static constexpr uint32_t kMaxInstructions = 1u << 16;
 
   std::vector<Event> path_;
   std::vector<uint32_t> lines_;

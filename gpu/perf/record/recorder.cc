@@ -37,10 +37,7 @@ class Recorder::BatchRecorder final : public qpu::Observer, PathRecorder {
   void before(const qpu::Thread& t, uint64_t, const qpu::Instruction* instruction) override {
     if (t.tmu != in_.tmu && t.tmu) t.tmu->set_footprint(&r_.footprint_);
     in_.tmu = t.tmu;
-    const uint32_t number = (t.pc - at_.code) / 8;
-    if (number >= kMaxInstructions)
-      r_.fail(absl::StrFormat("code at %#x is not among %d instructions from its start at %#x", t.pc,
-                              kMaxInstructions, at_.code));
+    const uint32_t number = number_of(t.pc);
     if (r_.failed() || !instruction) return;
     issue(number);
     at_.varies |= instruction->is_branch;

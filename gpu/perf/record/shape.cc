@@ -168,11 +168,7 @@ void set_shape(const tmu::TextureLookup& lookup, const tmu::Footprint& footprint
   keep_lines(*lines, shape);
 }
 
-uint32_t num_quads(LaneMask lanes) {
-  uint32_t quads = 0;
-  for (int quad = 0; quad < kLanes / 4; ++quad) quads += (lanes >> (4 * quad) & 15) != 0;
-  return quads;
-}
+uint32_t num_quads(LaneMask lanes) { return static_cast<uint32_t>(std::popcount(quads_with_any(lanes))); }
 
 namespace {
 

@@ -1,6 +1,5 @@
 #include "gpu/perf/record/vc4_batch_recorder.h"
 
-#include "absl/strings/str_format.h"
 #include "gpu/perf/record/shape.h"
 #include "gpu/qpu/run/vc4_vpm.h"
 
@@ -20,10 +19,7 @@ void Recorder::Vc4BatchRecorder::begin(size_t number, vc4::Thread& thread) {
 }
 
 void Recorder::Vc4BatchRecorder::before(const vc4::Thread& t, uint64_t) {
-  const uint32_t number = (t.pc - at_.code) / 8;
-  if (number >= kMaxInstructions)
-    r_.fail(absl::StrFormat("code at %#x is not among %d instructions from its start at %#x", t.pc,
-                            kMaxInstructions, at_.code));
+  const uint32_t number = number_of(t.pc);
   if (r_.failed() || in_.is_issued) return;
   in_.is_issued = true;
   issue(number);
