@@ -10,19 +10,22 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "gpu/base/host_time.h"
 #include "gpu/base/job_context.h"
+#include "gpu/base/log.h"
 #include "gpu/cle/executor.h"
 #include "gpu/csd/brief.h"
 #include "gpu/csd/configuration.h"
 #include "gpu/csd/dispatch.h"
 #include "gpu/csd/user_programs.h"
-#include "gpu/device/job_end.h"
+#include "gpu/mmu/fault_place.h"
 #include "gpu/perf/record/dispatch_recorder.h"
 #include "gpu/perf/record/recorder.h"
 #include "gpu/perf/record/sampling.h"
 #include "gpu/perf/record/work_recorder.h"
 #include "gpu/perf/timing/replayer.h"
+#include "gpu/qpu/run/place_text.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "gpu/qpu/trace/watch.h"
 
@@ -159,7 +162,34 @@ struct JobScope {
     } catch (const std::bad_alloc&) {
       error.set(kNoMemory);
     }
-    return result_of(job, space);
+    return result();
+  }
+
+  /// Takes the faults of the address space with it.
+  JobResult result() {
+    JobResult r;
+    if (error.failed()) {
+      r.message = error.message();
+      r.end = error.kind() == JobError::Kind::kHang ? JobResult::End::kHang : JobResult::End::kError;
+    } else if (job.cancel->load(std::memory_order_relaxed)) {
+      r.end = JobResult::End::kCancelled;
+    }
+    r.faults = space.take_faults();
+    if (r.faults.count)
+      log_debug(Debug::kMmu, "%d accesses to unmapped pages, the first at %#x", r.faults.count,
+                r.faults.first_address);
+    const mmu::FaultPlace place = mmu::take_fault_place(space);
+    if (r.faults.count && place.stage) r.fault_place = text_of(place);
+    r.counts = counts.total();
+    perf::derive(&r.counts);
+    return r;
+  }
+
+  std::string text_of(const mmu::FaultPlace& place) const {
+    std::optional<uint64_t> word;  // of a program that may have been its own victim
+    if (space.is_mapped(place.instruction)) word = job.memory.load<uint64_t>(place.instruction & ~7u);
+    return absl::StrFormat("in the %s program at 0x%08x, at %s", place.stage, place.program,
+                           qpu::pc_text(job.profile->generation, place.instruction, word));
   }
 
   mmu::AddressSpace& space;
