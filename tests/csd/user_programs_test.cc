@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <deque>
 #include <string_view>
 #include <vector>
 
@@ -14,35 +13,13 @@
 #include "gpu/perf/counters.h"
 #include "gpu/qpu/isa/vc4_assembler.h"
 #include "gpu/qpu/run/program_cache.h"
+#include "tests/csd/user_queue.h"
 
 namespace v3d::csd {
 namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-class Queue : public UserQueue {
- public:
-  bool take(UserProgram* program) override {
-    if (waiting.empty()) return false;
-    *program = waiting.front();
-    waiting.pop_front();
-    return true;
-  }
-  void end(const UserProgram& program, int qpu, bool interrupts) override {
-    ended.push_back(program.code);
-    qpus.push_back(qpu);
-    interrupted |= interrupts;
-  }
-  uint32_t reserved_qpus() const override { return reserved; }
-  std::vector<UserProgram> queued() const override { return {waiting.begin(), waiting.end()}; }
-
-  std::deque<UserProgram> waiting;
-  std::vector<GpuAddr> ended;
-  std::vector<int> qpus;
-  bool interrupted = false;
-  uint32_t reserved = 0;
-};
 
 class UserProgramsTest : public testing::Test {
  protected:
@@ -81,7 +58,7 @@ class UserProgramsTest : public testing::Test {
   ThreadPool pool_;
   qpu::ProgramCache programs_{chip::Generation::k21};
   UserQpus qpus_;
-  Queue queue_;
+  TestQueue queue_;
   bool cancelled_ = false;
   uint64_t instructions_ = 0;
 };

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <iostream>
 #include <string>
 #include <utility>
@@ -30,23 +29,10 @@
 #include "gpu/perf/timing/replayer.h"
 #include "gpu/qpu/isa/vc4_assembler.h"
 #include "gpu/qpu/run/program_cache.h"
+#include "tests/csd/user_queue.h"
 
 namespace v3d::csd {
 namespace {
-
-class Queue : public UserQueue {
- public:
-  bool take(UserProgram* program) override {
-    if (waiting.empty()) return false;
-    *program = waiting.front();
-    waiting.pop_front();
-    return true;
-  }
-  void end(const UserProgram&, int, bool) override {}
-  uint32_t reserved_qpus() const override { return 0; }
-  std::vector<UserProgram> queued() const override { return {waiting.begin(), waiting.end()}; }
-  std::deque<UserProgram> waiting;
-};
 
 /// User programs on a board, of which all is recorded.
 class Board {
@@ -63,7 +49,7 @@ class Board {
     const qpu::Assembly assembly = qpu::vc4::assemble(text);
     for (const qpu::AssemblyError& error : assembly.errors) ADD_FAILURE() << to_string(error);
     memory().write(kCode, assembly.words.data(), assembly.words.size() * sizeof(uint64_t));
-    Queue queue;
+    TestQueue queue;
     GpuAddr place = kUniforms;
     for (const std::vector<uint32_t>& words : uniforms) {
       memory().write(place, words.data(), words.size() * sizeof(uint32_t));
@@ -98,7 +84,7 @@ class Board {
     if (clock_mhz != 0) profile.clock_mhz = clock_mhz;
     return profile;
   }
-  perf::Counts run(Queue& queue, timing::Recorder& recorder, timing::WorkRecorder& units) {
+  perf::Counts run(TestQueue& queue, timing::Recorder& recorder, timing::WorkRecorder& units) {
     JobError error;
     perf::JobCounts counts;
     JobControl control;

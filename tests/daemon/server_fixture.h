@@ -164,6 +164,21 @@ class ServerTest : public ::testing::Test {
     args.out_sync = out_sync;
     return client.ioctl(token, kSubmitTfu, args);
   }
+  enum class Then { kStays, kExits };
+  /// A process that sends jobs and waits for none of them.
+  pid_t fork_with_jobs(int jobs, Then then = Then::kStays) const {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    // No gtest in here: this process only dies.
+    Client client(path_);
+    uint64_t token;
+    const UniqueFd fd = client.open(kRenderNode, &token);
+    drm::CreateBo bo = {.size = 4096, .flags = 0, .handle = 0, .offset = 0};
+    client.ioctl(token, kCreateBo, bo);
+    for (int i = 0; i < jobs; ++i) submit_tfu(client, token, bo.handle);
+    if (then == Then::kExits) _exit(0);
+    while (true) pause();
+  }
 
   GatedGpu gpu_;
   const v3d::test::TemporaryFolder own_;

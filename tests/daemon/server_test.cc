@@ -368,17 +368,7 @@ TEST_F(ServerTest, PrimeAndSyncFilesBetweenTwoClients) {
 TEST_F(ServerTest, KilledClientTakesItsJobsWithIt) {
   start({.limits = {}, .run_after_exit = 0.2});
   gpu_.open = false;
-  const pid_t child = fork();
-  if (child == 0) {
-    // No gtest in here: this process only dies.
-    Client client(path_);
-    uint64_t token;
-    UniqueFd fd = client.open(kRenderNode, &token);
-    drm::CreateBo bo = {.size = 4096, .flags = 0, .handle = 0, .offset = 0};
-    client.ioctl(token, kCreateBo, bo);
-    for (int i = 0; i < 3; ++i) submit_tfu(client, token, bo.handle);
-    while (true) pause();
-  }
+  const pid_t child = fork_with_jobs(3);
   ASSERT_TRUE(eventually([&] { return gpu_.started == 1; }));
   EXPECT_EQ(kill(child, SIGKILL), 0);
   EXPECT_EQ(waitpid(child, nullptr, 0), child);
@@ -392,16 +382,7 @@ TEST_F(ServerTest, KilledClientTakesItsJobsWithIt) {
 TEST_F(ServerTest, WhoIsKilledGetsLessTimeThanWhoExits) {
   start({.limits = {}, .run_after_exit = 3600});
   gpu_.open = false;
-  const pid_t child = fork();
-  if (child == 0) {
-    Client client(path_);
-    uint64_t token;
-    const UniqueFd fd = client.open(kRenderNode, &token);
-    drm::CreateBo bo = {.size = 4096, .flags = 0, .handle = 0, .offset = 0};
-    client.ioctl(token, kCreateBo, bo);
-    submit_tfu(client, token, bo.handle);
-    while (true) pause();
-  }
+  const pid_t child = fork_with_jobs(1);
   const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, child, 0)));
   ASSERT_TRUE(eventually([&] { return gpu_.started == 1; }));
   EXPECT_EQ(kill(child, SIGKILL), 0);
@@ -419,16 +400,7 @@ TEST_F(ServerTest, AJobOfTheDeadThatDoesNotEndKeepsNoDaemon) {
   start({.exit_when_idle = 1, .run_after_exit = 0.2, .now_ns = [&] { return now_ns.load(); }});
   gpu_.open = false;
   gpu_.deaf = true;
-  const pid_t child = fork();
-  if (child == 0) {
-    Client client(path_);
-    uint64_t token;
-    const UniqueFd fd = client.open(kRenderNode, &token);
-    drm::CreateBo bo = {.size = 4096, .flags = 0, .handle = 0, .offset = 0};
-    client.ioctl(token, kCreateBo, bo);
-    submit_tfu(client, token, bo.handle);
-    while (true) pause();
-  }
+  const pid_t child = fork_with_jobs(1);
   EXPECT_TRUE(eventually([&] { return gpu_.started == 1; }));
   EXPECT_EQ(kill(child, SIGKILL), 0);
   EXPECT_EQ(waitpid(child, nullptr, 0), child);
@@ -499,16 +471,7 @@ TEST_F(ServerTest, JobsEndWithTheProgramThatUsedTheFileLast) {
 TEST_F(ServerTest, JobsOfAProgramThatExitsAtOnceRun) {
   start();
   gpu_.open = false;
-  const pid_t child = fork();
-  if (child == 0) {
-    Client client(path_);
-    uint64_t token;
-    UniqueFd fd = client.open(kRenderNode, &token);
-    drm::CreateBo bo = {.size = 4096, .flags = 0, .handle = 0, .offset = 0};
-    client.ioctl(token, kCreateBo, bo);
-    for (int i = 0; i < 3; ++i) submit_tfu(client, token, bo.handle);
-    _exit(0);
-  }
+  const pid_t child = fork_with_jobs(3, Then::kExits);
   EXPECT_EQ(waitpid(child, nullptr, 0), child);
   EXPECT_TRUE(eventually([&] { return status().find("1 clients leaving") != std::string::npos; }))
       << status();
