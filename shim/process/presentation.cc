@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <sys/un.h>
 
+#include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <initializer_list>
 
@@ -57,6 +59,38 @@ bool server_has_shim(int socket) {
   raw::close(fd);
   return found;
 }
+
+/// While it lives, a server that closes the connection under a request costs that request, not the process:
+/// neither xcb nor we may say MSG_NOSIGNAL on somebody's behalf. A SIGPIPE of the program's own stays pending.
+class WithoutSigpipe {
+ public:
+  WithoutSigpipe() {
+    sigset_t pending;
+    sigemptyset(&pending);
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    sigprocmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~WithoutSigpipe() {
+    const int error = errno;
+    constexpr timespec kNow{};
+    if (!was_pending_) {
+      while (sigtimedwait(&pipe_, nullptr, &kNow) < 0 && errno == EINTR) {
+      }
+    }
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+    errno = error;
+  }
+  WithoutSigpipe(const WithoutSigpipe&) = delete;
+  WithoutSigpipe& operator=(const WithoutSigpipe&) = delete;
+
+ private:
+  sigset_t pipe_;
+  sigset_t before_;
+  bool was_pending_;
+};
 
 /// Receives exactly `size` bytes; false at end-of-file or when the server does not answer. One that draws on
 /// the emulated GPU may be a second late, on a machine that has much to do several.
@@ -193,6 +227,7 @@ bool compositor_takes_buffers(const char* display) {
 }  // namespace
 
 bool needs_software_presentation(bool load) {
+  const WithoutSigpipe guard;
   const char* wayland = environment_variable("WAYLAND_DISPLAY");
   const char* x = environment_variable("DISPLAY");
   if (wayland && *wayland && !compositor_takes_buffers(wayland)) return true;
@@ -200,6 +235,7 @@ bool needs_software_presentation(bool load) {
 }
 
 bool x_display_lacks_dri3() {
+  const WithoutSigpipe guard;
   const char* display = environment_variable("DISPLAY");
   if (!display || !*display) return false;
   const Dri3 found = ask_for_dri3(display, true);

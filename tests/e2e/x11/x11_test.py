@@ -375,7 +375,16 @@ def restarts(display, _):
         to.shutdown(socket.SHUT_WR)
 
     def serve():
-        """Refuses two of three."""
+        """Refuses two of three; the first forty as soon as it can, which is before they have written a word."""
+        often.setblocking(False)
+        refused = 0
+        while refused < 40:
+            try:
+                often.accept()[0].close()
+                refused += 1
+            except BlockingIOError:
+                pass
+        often.setblocking(True)
         for n in itertools.count():
             client = often.accept()[0]
             if n % 3 < 2:
@@ -389,6 +398,7 @@ def restarts(display, _):
     threading.Thread(target=serve, daemon=True).start()
     outer = f":{20000 + os.getpid()}"
     shown_on = display.output("printenv", "DISPLAY", DISPLAY=outer).strip()
+    expect(display.running[-1].returncode == 0, f"the program ends with {display.running[-1].returncode}")
     expect(re.fullmatch(":[0-9]+", shown_on) and shown_on != outer, f"the program is shown on '{shown_on}'")
 
 
