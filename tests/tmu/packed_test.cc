@@ -142,16 +142,22 @@ struct Model {
     if (x < 0 || y < 0) return border;
     return texture.texel(level, face, static_cast<uint32_t>(x), static_cast<uint32_t>(y));
   }
-  /// Of the texture coordinates s and t, which are rounded to 1/64 texel.
+  /// Place in 1/128 texel, which is rounded.
+  static int place(uint32_t mode, double at, uint32_t size) {
+    const double period = mode == kRepeat ? 1 : mode == kMirror ? 2 : 0;
+    const double reduced = period > 0 ? at - period * std::floor(at / period) : at;
+    return static_cast<int>(std::round(reduced * size * 128));
+  }
+  /// Of the texture coordinates s and t. Weights are of 1/64, and cut.
   uint32_t in_level(uint32_t level, double s, double t, bool nearest) const {
-    const int u = static_cast<int>(std::floor(s * texture.width(level) * 64 + 0.5)),
-              v = static_cast<int>(std::floor(t * texture.height(level) * 64 + 0.5));
-    if (nearest) return at(level, u >> 6, v >> 6);
-    const int i = (u - 32) >> 6, j = (v - 32) >> 6, ws = (u - 32) & 63, wt = (v - 32) & 63;
+    const int u = place(texture.spec.wrap_s, s, texture.width(level)),
+              v = place(texture.spec.wrap_t, t, texture.height(level));
+    if (nearest) return at(level, u >> 7, v >> 7);
+    const int i = (u - 64) >> 7, j = (v - 64) >> 7, ws = (u - 64) >> 1 & 63, wt = (v - 64) >> 1 & 63;
     uint32_t result = 0;
     for (int byte = 0; byte < 4; ++byte) {
       const auto of = [&](int x, int y) { return static_cast<int>(at(level, x, y) >> (8 * byte) & 255); };
-      const auto blend = [](int a, int b, int weight) { return (a * (64 - weight) + b * weight) / 64; };
+      const auto blend = [](int a, int b, int weight) { return (a * (64 - weight) + b * weight + 32) / 64; };
       const int top = blend(of(i, j), of(i + 1, j), ws), bottom = blend(of(i, j + 1), of(i + 1, j + 1), ws);
       result |= static_cast<uint32_t>(blend(top, bottom, wt)) << (8 * byte);
     }
@@ -335,18 +341,57 @@ TEST_F(Packed, LevelFromTheQuadAndItsBias) {
 }
 
 /// As dEQP-GLES2.functional.texture.wrap.clamp_clamp_nearest_npot_etc1 shows on boards.
-TEST_F(Packed, PlacesAreRoundedTo64thsOfATexel) {
+TEST_F(Packed, PlacesAreRoundedTo128thsOfATexel) {
   const Texture texture(gpu_, {.width = 128, .height = 128});
   PackedLookup lookup;
   lookup.p = texture.words();
   lookup.written = kT;
-  lookup.s = floats({(49 - 1.0f / 256) / 128, (49 - 1.0f / 100) / 128, 49.0f / 128, 1 - 1.0f / 32768});
+  lookup.s = floats({(49 - 1.0f / 256) / 128, (49 - 1.0f / 200) / 128, 49.0f / 128, 1 - 1.0f / 65536});
   lookup.t = splat(0u);
   const Lanes result = unit_.packed(lookup);
   EXPECT_EQ(uint32_t{result[0]}, texture.texel(0, 0, 49, 0));
   EXPECT_EQ(uint32_t{result[1]}, texture.texel(0, 0, 48, 0));
   EXPECT_EQ(uint32_t{result[2]}, texture.texel(0, 0, 49, 0));
   EXPECT_EQ(uint32_t{result[3]}, texture.texel(0, 0, 0, 0));  // of the next repetition
+}
+
+/// As dEQP-GLES2.functional.texture.size.cube.15x15_rgba8888 shows on boards.
+TEST_F(Packed, PlacesInAFaceAreRoundedAwayFromItsMiddle) {
+  const Texture texture(gpu_, {.width = 15, .height = 15, .wrap_s = kClamp, .wrap_t = kClamp, .cube = true});
+  PackedLookup lookup;
+  lookup.p = texture.words();
+  lookup.p[2] = texture.cube_word();
+  lookup.written = kT | kR;
+  // 1/256 texel before texel 1, and as much after texel 13.
+  lookup.s = floats({-111.0f / 128, 111.0f / 128, -111.1f / 128, -110.9f / 128});
+  lookup.t = as_uint(splat(1.0f));
+  lookup.r = floats({0, 0, 0, 0});
+  const Lanes result = unit_.packed(lookup);  // +Y: s = x, t = z
+  EXPECT_EQ(uint32_t{result[0]}, texture.texel(0, 2, 0, 7));
+  EXPECT_EQ(uint32_t{result[1]}, texture.texel(0, 2, 14, 7));
+  EXPECT_EQ(uint32_t{result[2]}, texture.texel(0, 2, 0, 7));
+  EXPECT_EQ(uint32_t{result[3]}, texture.texel(0, 2, 1, 7));
+}
+
+/// As dEQP-GLES2.functional.texture.filtering.2d.nearest_mipmap_nearest_linear_repeat_rgba8888 and piglit's
+/// texwrap show on boards.
+TEST_F(Packed, WeightsAre64thsOfATexelAndCut) {
+  const Texture texture(gpu_, {.minify = kLinear, .mag_nearest = false});
+  PackedLookup lookup;
+  lookup.p = texture.words();
+  lookup.written = kT;
+  const auto at = [](float texels) { return (texels + 0.5f) / 32; };
+  lookup.s = floats({at(5), at(5 + 1.0f / 128), at(5 + 1.0f / 64), at(5 + 3.0f / 128)});
+  lookup.t = as_uint(splat(at(3)));
+  const Lanes result = unit_.packed(lookup);
+  const uint32_t a = texture.texel(0, 0, 5, 3), b = texture.texel(0, 0, 6, 3);
+  uint32_t blended = 0;
+  for (int shift = 0; shift < 32; shift += 8)
+    blended |= ((a >> shift & 255) * 63 + (b >> shift & 255) + 32) / 64 << shift;
+  EXPECT_EQ(uint32_t{result[0]}, a);
+  EXPECT_EQ(uint32_t{result[1]}, a);
+  EXPECT_EQ(uint32_t{result[2]}, blended);
+  EXPECT_EQ(uint32_t{result[3]}, blended);
 }
 
 /// As dEQP-GLES2.functional.texture.mipmap.2d.basic.nearest_linear_repeat_non_square shows on boards.

@@ -133,43 +133,46 @@ void read_four(const Call& call, const PackedLevel& level, const Tap& x, const T
 
 // ---- Filters
 
-/// Place in 1/256 texel: VideoCore IV rounds it to 1/64 (vc4-graphics.md 5.6).
-LanesI place(const Coordinates& c, int axis, LanesI size) {
-  const LanesF u = c.at[axis] * to_float(size);
-  return floor_to_int(min(max(u, splat(-32768.0f)), splat(32767.0f)) * 64.0f + 0.5f) << 2;
+/// Place in 1/256 texel: VideoCore IV rounds it to 1/128, halves away from zero, which for the faces of a
+/// cube is their middle (vc4-graphics.md 5.6).
+LanesI place(const Plan& rules, const Coordinates& c, int axis, LanesI size) {
+  const LanesF from = rules.cube ? c.at[axis] - 0.5f : c.at[axis];
+  const LanesF u = min(max(from * to_float(size), splat(-32768.0f)), splat(32767.0f));
+  const LanesI distance = floor_to_int(abs(u) * 128.0f + 0.5f) << 1;
+  const LanesI result = select(less(u, LanesF{}), -distance, distance);
+  return rules.cube ? result + (size << 7) : result;
 }
 
+constexpr int32_t kWeightBits = 0xfc;  ///< of 1/256: a filter has six of them
+
 Tap tap_of(const Plan& rules, const Coordinates& c, int axis, LanesI size) {
-  const LanesI u = place(c, axis, size) - 128;
+  const LanesI u = place(rules, c, axis, size) - 128;
   const LanesI i = u >> 8;
   const Wrap mode = rules.sampler.wrap[axis];
   Tap tap = {};
-  tap.weight = u & 255;
+  tap.weight = u & kWeightBits;
   tap.index[0] = wrap_index(rules, mode, i, size, tap.outside[0]);
   tap.index[1] = wrap_index(rules, mode, i + 1, size, tap.outside[1]);
   return tap;
 }
 
 LanesI index_of(const Plan& rules, const Coordinates& c, int axis, LanesI size, LanesI& outside) {
-  return wrap_index(rules, rules.sampler.wrap[axis], place(c, axis, size) >> 8, size, outside);
+  return wrap_index(rules, rules.sampler.wrap[axis], place(rules, c, axis, size) >> 8, size, outside);
 }
 
-constexpr uint32_t kNothing = 0, kHalf = 0x80;
-
-/// Of each byte (a (256 - weight) + b weight + added) / 256, cut off.
-Lanes blend_bytes(Lanes a, Lanes b, Lanes weight, uint32_t added) {
-  constexpr uint32_t kEven = 0x00ff00ffu;
+/// Of each byte (a (256 - weight) + b weight) / 256, rounded.
+Lanes blend_bytes(Lanes a, Lanes b, Lanes weight) {
+  constexpr uint32_t kEven = 0x00ff00ffu, kHalves = 0x00800080u;
   const auto blend = [&](Lanes p, Lanes q) {
     // Two products of up to 16 bits side by side, neither of which reaches into the other.
-    return (p * (256u - weight) + q * weight + added * 0x10001u) >> 8 & kEven;
+    return (p * (256u - weight) + q * weight + kHalves) >> 8 & kEven;
   };
   return blend(a & kEven, b & kEven) | blend(a >> 8 & kEven, b >> 8 & kEven) << 8;
 }
 
-/// Of the bytes of four texels, across and then down, each time cut off to bytes.
+/// Of the bytes of four texels, across and then down.
 Lanes blend_four(const Lanes (&v)[4], Lanes ws, Lanes wt) {
-  const Lanes top = blend_bytes(v[0], v[1], ws, kNothing), bottom = blend_bytes(v[2], v[3], ws, kNothing);
-  return blend_bytes(top, bottom, wt, kNothing);
+  return blend_bytes(blend_bytes(v[0], v[1], ws), blend_bytes(v[2], v[3], ws), wt);
 }
 
 Lanes sample_nearest(const Call& call, const PackedLevel& level) {
@@ -255,7 +258,7 @@ Lanes run_sample(const PackedPlan& plan, TexelMemory& texels, const PackedLookup
       choose_levels(rules, level_of_detail(rules, lookup, derivatives), plan.most_magnified);
   const Lanes first = sample_level(call, choice.level, choice.nearest);
   if (!(choice.blended & active)) return first;
-  return blend_bytes(first, sample_level(call, choice.next, choice.nearest), as_uint(choice.weight), kHalf);
+  return blend_bytes(first, sample_level(call, choice.next, choice.nearest), as_uint(choice.weight));
 }
 
 Lanes run_nothing_packed(const PackedPlan&, TexelMemory&, const PackedLookup&, LaneMask) { return Lanes{}; }
