@@ -301,14 +301,16 @@ int answer_list(uint32_t* words, uint32_t bytes, bool commands_only) {
   return error;
 }
 
+// Programs of boards that run systems of 32 bits say so in numbers, and are built for 64 here.
+constexpr uint32_t kProperty = 3u << 30 | 100 << 8 | uint32_t{sizeof(char*)} << 16,
+                   kPropertyOf32Bits = 3u << 30 | 100 << 8 | 4 << 16;
+
 }  // namespace
 
+bool is_firmware_request(uint32_t request) { return request == kProperty || request == kPropertyOf32Bits; }
+
 int firmware_ioctl(uint32_t request, uint64_t argument, bool commands_only) {
-  constexpr uint32_t kProperty = 3u << 30 | 100 << 8;
-  // Programs of boards that run systems of 32 bits say so in numbers, and are built for 64 here.
-  if (request != (kProperty | uint32_t{sizeof(char*)} << 16) &&
-      (request != (kProperty | 4 << 16) || !has_user_programs()))
-    return -EINVAL;
+  if (!is_firmware_request(request) || (request != kProperty && !has_user_programs())) return -EINVAL;
   uint32_t bytes;
   if (!copy_from_user(&bytes, argument, sizeof(bytes))) return -EFAULT;
   if (bytes < 12) return -EINVAL;

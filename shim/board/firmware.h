@@ -12,6 +12,9 @@ namespace v3d::shim {
 /// MiB of its memory that the firmware of a board before the Pi 4 keeps, as gpu_mem in config.txt.
 inline constexpr char kMemoryVariable[] = "V3DEMU_GPU_MEM";
 
+/// Whether it is the request word that /dev/vcio takes, of a system of 64 or of 32 bits.
+bool is_firmware_request(uint32_t request);
+
 /// 0 or a negative errno. @param argument  address in the caller's memory
 /// @param commands_only  of /dev/vcio_gencmd, which refuses what is no text command
 int firmware_ioctl(uint32_t request, uint64_t argument, bool commands_only);

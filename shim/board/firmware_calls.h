@@ -8,7 +8,7 @@
 
 namespace v3d::shim {
 
-/// Whether this board has such, and this process reaches it.
+/// Whether this board has such.
 bool has_user_programs();
 
 /// 0 or a negative errno. @param mapped  of kMap*: the descriptor to map

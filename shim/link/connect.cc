@@ -15,8 +15,6 @@
 namespace v3d::shim {
 namespace {
 
-constexpr int kPrivateFds = 512;
-
 /// Whoever serves a socket can write what it likes into replies: it has to be the same user.
 bool served_by_us(int fd) {
   ucred peer{};

@@ -9,6 +9,9 @@ namespace v3d::shim {
 /// help.
 bool is_refusal(int error);
 
+/// Where the descriptors begin that are not the program's, if its limit allows that.
+inline constexpr int kPrivateFds = 512;
+
 /// The same under a number out of the way of programs that count, select or close low descriptors; as it was,
 /// if there is none. @param fd  is used up
 int move_high(int fd);

@@ -4,9 +4,6 @@
 
 namespace v3d::shim {
 
-/// Whether the caller is this process: only then can it be given mappings.
-bool caller_is_this_process();
-
 /// A descriptor of this process for what the caller has under that number; negative: there is none.
 int find_descriptor(int number);
 

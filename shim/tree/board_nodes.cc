@@ -3,12 +3,11 @@
 #include <cstring>
 
 #include "shim/process/text.h"
-#include "shim/process/user_descriptors.h"
 
 namespace v3d::shim {
 
 bool has_device(const chip::Soc& soc, const BoardDevice& device) {
-  return device.kind != DeviceKind::kMemory || (soc.peripherals != 0 && caller_is_this_process());
+  return device.kind != DeviceKind::kMemory || soc.peripherals != 0;
 }
 
 bool is_board_device_path(const char* path) {

@@ -38,7 +38,7 @@ inline constexpr BoardDevice kBoardDevices[] = {
 };
 inline constexpr uint32_t kNumBoardDevices = sizeof(kBoardDevices) / sizeof(*kBoardDevices);
 
-/// Whether a board has it, and who is shown the tree can use it.
+/// Whether a board has it.
 bool has_device(const chip::Soc& soc, const BoardDevice& device);
 
 /// Whether a path is that of such a node, or of their folder. `path` is virtual, absolute and normalised.

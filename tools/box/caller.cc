@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -19,6 +20,7 @@
 
 #include "ioctl/base/received_fd.h"
 #include "shim/drm/moved_memory.h"
+#include "shim/link/connect.h"
 #include "shim/process/config.h"
 #include "shim/process/user_descriptors.h"
 #include "shim/process/user_memory.h"
@@ -32,6 +34,8 @@ namespace v3d::box {
 namespace {
 
 constexpr uint64_t kPage = 4096;
+/// So many numbers are looked at for a free one.
+constexpr int kMostHigh = 256;
 
 thread_local Caller* current_caller = nullptr;
 
@@ -73,6 +77,12 @@ std::optional<Root> find_root(const std::string& path) {
 
 int open_process(const Caller& caller) {
   return static_cast<int>(syscall(SYS_pidfd_open, process_of(caller), 0));
+}
+
+/// Whether there is a link, wherever it leads.
+bool is_there(const std::string& path) {
+  struct stat st;
+  return lstat(path.c_str(), &st) == 0;
 }
 
 /// Workers answer others' calls, too. Nodes and fences are local sockets; of those that the caller made a
@@ -178,6 +188,25 @@ int Caller::give(int fd, bool close_on_exec) const {
   return number < 0 ? -errno : number;
 }
 
+int Caller::give_high(int fd) const {
+  rlimit limit{};
+  if (prlimit(thread(), RLIMIT_NOFILE, nullptr, &limit) != 0) return -errno;
+  const int first = limit.rlim_cur > shim::kPrivateFds ? static_cast<int>(shim::kPrivateFds)
+                                                       : static_cast<int>(limit.rlim_cur / 2);
+  for (int number = first; number < first + kMostHigh && static_cast<rlim_t>(number) < limit.rlim_cur;
+       ++number) {
+    if (is_there(proc_fd(number))) continue;
+    seccomp_notif_addfd add{};
+    add.id = call_.id;
+    add.flags = SECCOMP_ADDFD_FLAG_SETFD;
+    add.srcfd = static_cast<uint32_t>(fd);
+    add.newfd = static_cast<uint32_t>(number);
+    add.newfd_flags = O_CLOEXEC;
+    return ::ioctl(listener_, SECCOMP_IOCTL_NOTIF_ADDFD, &add) < 0 ? -errno : number;
+  }
+  return -EMFILE;
+}
+
 bool Caller::answer_with(int fd, bool close_on_exec) const {
   seccomp_notif_addfd add{};
   add.id = call_.id;
@@ -219,8 +248,6 @@ bool copy_to_user(uint64_t destination, const void* source, size_t size) {
 }
 
 bool is_readable_path(const char*) { return true; }  // a path of ours
-
-bool caller_is_this_process() { return false; }
 
 int find_descriptor(int number) { return box::Caller::current()->borrow(number); }
 

@@ -44,9 +44,13 @@ class Caller {
   bool shares_root() const;
   /// A descriptor of ours for its file, closed with this object; negative errno.
   int borrow(int number);
+  /// A descriptor of ours that this object closes as if it were borrowed.
+  void keep(int fd) { borrowed_.push_back(fd); }
   /// Gives it a copy of a descriptor. Its number, or a negative errno.
   int give(int fd, bool close_on_exec) const;
-  /// The same as the result of the call, which ends. False: the kernel cannot do both at once.
+  /// The same, closed by exec, with a number above those that programs use.
+  int give_high(int fd) const;
+  /// The same as give() as the result of the call, which ends. False: the kernel cannot do both at once.
   bool answer_with(int fd, bool close_on_exec) const;
   /// The call ends. @param result  value or negative errno
   void answer(int64_t result) const;

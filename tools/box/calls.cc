@@ -10,6 +10,7 @@
 #include <cctype>
 #include <cerrno>
 #include <climits>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +18,8 @@
 #include "ioctl/abi/request.h"
 #include "ioctl/link/wire.h"
 #include "shim/board/board_devices.h"
+#include "shim/board/firmware.h"
+#include "shim/board/physical_memory.h"
 #include "shim/drm/driver.h"
 #include "shim/drm/drm_ioctl.h"
 #include "shim/drm/files.h"
@@ -26,6 +29,7 @@
 #include "shim/tree/live_text.h"
 #include "shim/tree/paths.h"
 #include "shim/tree/tree.h"
+#include "tools/box/box.h"
 #include "tools/box/injection.h"
 
 namespace v3d::box {
@@ -291,6 +295,11 @@ bool waits([[maybe_unused]] uint32_t request) {
   return (shim::is_wait(kDrivers, request) || ...);
 }
 
+/// What a program on QPUs is waited for by, too.
+bool may_wait_for_gpu(uint32_t request) {
+  return waits<shim::Driver::kV3d, shim::Driver::kVc4>(request) || shim::is_firmware_request(request);
+}
+
 /// Whose ioctls those of a type are.
 struct IoctlType {
   char type;
@@ -298,7 +307,7 @@ struct IoctlType {
   bool (*may_wait)(uint32_t request);
 };
 constexpr IoctlType kIoctlTypes[] = {
-    {'d', drm_ioctl, waits<shim::Driver::kV3d, shim::Driver::kVc4>},
+    {'d', drm_ioctl, may_wait_for_gpu},
     {'>', fence_ioctl, waits<shim::Driver::kFence>},
     {'b', fence_ioctl, waits<shim::Driver::kFence>},
     {'F', framebuffer_ioctl, waits<shim::Driver::kFramebuffer>},
@@ -323,24 +332,48 @@ void handle_ioctl(Caller& caller) {
     caller.pass_on();
 }
 
-void handle_mmap(Caller& caller) {
-  const __u64* args = caller.data().args;
-  const auto flags = static_cast<int>(args[3]);
-  shim::File file;
-  int fd = -1;
-  if (flags & MAP_ANONYMOUS || find_file(caller, static_cast<int>(args[4]), &fd, &file) != 0) {
-    caller.pass_on();
-    return;
-  }
-  off_t place = 0;
-  const int memory = shim::find_mapping(file, args[1], static_cast<int>(args[2]), flags,
-                                        static_cast<off_t>(args[5]), &place);
+/// @param memory  of ours, or a negative errno
+void answer_with_memory(const Caller& caller, int memory, off_t place) {
   if (memory < 0) {
     caller.answer(memory);
     return;
   }
   answer_with_mapping(caller, memory, place);
   close(memory);
+}
+
+/// mmap of /dev/mem. False: the descriptor is none.
+bool map_physical_memory(Caller& caller) {
+  const __u64* args = caller.data().args;
+  uint32_t minor;
+  int fd = -1;
+  if (!find_node(caller, static_cast<int>(args[4]), &fd, &minor) || !shim::is_physical_memory(fd))
+    return false;
+  shim::PhysicalMemory memory;
+  const int error = shim::find_physical_memory(args[1], static_cast<off_t>(args[5]), &memory);
+  if (!error && memory.fd < 0) {
+    static std::once_flag told;
+    std::call_once(told, [] {
+      say("/dev/mem: not implemented: peripherals, in programs that --seccomp alone reaches");
+    });
+  }
+  answer_with_memory(caller, error ? error : memory.fd < 0 ? -ENODEV : memory.fd, memory.place);
+  return true;
+}
+
+void handle_mmap(Caller& caller) {
+  const __u64* args = caller.data().args;
+  const auto flags = static_cast<int>(args[3]);
+  shim::File file;
+  int fd = -1;
+  if (flags & MAP_ANONYMOUS || find_file(caller, static_cast<int>(args[4]), &fd, &file) != 0) {
+    if (flags & MAP_ANONYMOUS || !map_physical_memory(caller)) caller.pass_on();
+    return;
+  }
+  off_t place = 0;
+  const int memory = shim::find_mapping(file, args[1], static_cast<int>(args[2]), flags,
+                                        static_cast<off_t>(args[5]), &place);
+  answer_with_memory(caller, memory, place);
 }
 
 }  // namespace

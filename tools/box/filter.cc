@@ -4,6 +4,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,6 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
+
+#include "shim/process/raw.h"
 
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV  // Linux 5.19
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
@@ -60,7 +63,10 @@ constexpr sock_filter kProgram[] = {
     give(kAsk),
     unless(SYS_openat2, 1),
     give(kAsk),
-    unless(SYS_fstat, 1),  // a DRM file is a socket
+    unless(SYS_fstat, 4),  // a DRM file is a socket, and to the preload library stays one
+    load(low_half(5)),
+    unless(shim::raw::kOwnCall, 1),
+    give(kAllow),
     give(kAsk),
     unless(SYS_newfstatat, 4),
     load(low_half(3)),
@@ -86,18 +92,25 @@ constexpr sock_filter kProgram[] = {
     give(kAllow),
     give(kAsk),
     give(kAllow),
-    // The offsets that MMAP_BO gives begin at 4 GiB; what is mapped without a file has none.
-    unless(SYS_mmap, 4),
+    // The offsets that MMAP_BO gives begin at 4 GiB; what is mapped without a file has none. Addresses of
+    // /dev/mem are any.
+    unless(SYS_mmap, 7),
     load(high_half(5)),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
     give(kAsk),
-    give(kAllow),
+    load(low_half(3)),
+    BPF_STMT(BPF_ALU | BPF_AND | BPF_K, MAP_SHARED | MAP_ANONYMOUS),
+    unless(MAP_SHARED, 1),
+    give(kAsk),
     give(kAllow),
 };
+/// The answer to mappings of files that are shared, which may be of /dev/mem.
+constexpr size_t kSharedMapping = std::size(kProgram) - 2;
 
-int install(unsigned long flags) {
+int install(unsigned long flags, bool physical_memory) {
   sock_filter program[std::size(kProgram)];
   for (size_t i = 0; i < std::size(kProgram); ++i) program[i] = kProgram[i];
+  if (!physical_memory) program[kSharedMapping] = give(kAllow);
   sock_fprog filter{static_cast<unsigned short>(std::size(program)), program};
   const long listener =
       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_NEW_LISTENER, &filter);
@@ -106,17 +119,17 @@ int install(unsigned long flags) {
 
 }  // namespace
 
-int install_filter(bool* unstoppable) {
+int install_filter(bool physical_memory, bool* unstoppable) {
   *unstoppable = true;
-  int listener = install(SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+  int listener = install(SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, physical_memory);
   if (listener == -EACCES) {
     // Who is not privileged has to give up gaining rights.
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -errno;
-    listener = install(SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
+    listener = install(SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, physical_memory);
   }
   if (listener != -EINVAL) return listener;
   *unstoppable = false;
-  return install(0);
+  return install(0, physical_memory);
 }
 
 }  // namespace v3d::box

@@ -24,6 +24,8 @@
 #include <mutex>
 #include <thread>
 
+#include "shim/board/firmware_calls.h"
+#include "shim/process/config.h"
 #include "tools/box/box.h"
 #include "tools/box/calls.h"
 #include "tools/box/filter.h"
@@ -197,7 +199,7 @@ struct Report {
 
 [[noreturn]] void become_program(const std::vector<std::string>& words, int socket, const sigset_t& mask) {
   bool unstoppable = true;
-  const int listener = install_filter(&unstoppable);
+  const int listener = install_filter(shim::has_user_programs() && !shim::config().no_board, &unstoppable);
   if (listener < 0) {
     errno = -listener;
     say(because("system calls cannot be supervised"));

@@ -154,6 +154,69 @@ for alias in range(4):
         out, err = other.communicate("\n", timeout=60)
         self.assertEqual(other.returncode, 0, out + err)
 
+    WAYS = [[], ["--seccomp"], ["--sandbox"], ["--seccomp", "--sandbox"]]
+
+    def run_in(self, options, *command):
+        """Under `v3demu run`. None: this machine cannot do that."""
+        done = subprocess.run([COMMAND, "run", "--mesa", "system", "--device", "rpi3", *options, "--", *command], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False)
+        if "no sandbox (" in done.stdout or "system calls cannot be supervised" in done.stdout:
+            return None
+        self.assertEqual(done.returncode, 0, f"{options}: {done.stdout}")
+        return done.stdout
+
+    def test_in_every_way_of_running_a_program(self):
+        mailbox = [sys.executable, "-B", os.path.join(SAMPLES, "mailbox.py"), self.path("fft256.bin")]
+        for options in self.WAYS:
+            with self.subTest(options=options):
+                out = self.run_in(options, *mailbox)
+                if out is None:
+                    continue
+                self.assertIn("relative error", out)
+                self.assertIn("relative error", self.run_in(options, REGISTERS, self.path("fft256.bin")))
+                if "--seccomp" in options:  # by the supervisor
+                    self.assertIn("relative error", self.run_in(options, "env", "-u", "LD_PRELOAD", *mailbox))
+
+    def test_memory_under_a_supervisor(self):
+        """Without the library: what the firmware gave is the process's and its children's, and nobody else's."""
+        preamble = PREAMBLE.format(folder=self.folder.name)
+        out = self.run_in(["--seccomp"], "env", "-u", "LD_PRELOAD", sys.executable, "-B", "-c",
+                          preamble + f"PREAMBLE = {preamble!r}" + """
+import errno, mmap
+mailbox.ask(ENABLE_QPU, 1)
+memory = Memory(mailbox, 0x4000)
+at = memory.address & 0x3fffffff
+def error_of(offset, size):
+    fd = os.open("/dev/mem", os.O_RDWR)
+    try:
+        mmap.mmap(fd, size, offset=offset)
+    except OSError as e:
+        return e.errno
+    finally:
+        os.close(fd)
+assert os.fstat(os.open("/dev/mem", os.O_RDWR)).st_rdev == os.makedev(1, 1)
+for offset, size in ((0, 4096), (at - 4096, 8192), (at, 0x5000), (0x7ffff000, 4096)):
+    assert error_of(offset, size) == errno.EPERM, hex(offset)
+assert error_of(at, 0x4000) is None
+assert error_of(0x3fc00000, 4096) == errno.ENODEV  # registers, which need the library
+assert execute(memory, ["store"], [0x111, memory.address + 0x3800]) == 0 and memory.words[0x3800 // 4] == 0x111
+assert execute(memory, ["loop"], [], 10) == 0x80000000 and execute(memory, ["end"], []) == 0
+if os.fork() == 0:
+    good = execute(memory, ["store"], [0x222, memory.address + 0x3804]) == 0 and error_of(at, 4096) is None
+    os._exit(0 if good else 1)
+assert os.wait()[1] == 0 and memory.words[0x3804 // 4] == 0x222
+if os.fork() == 0:
+    anew = PREAMBLE + f"sys.exit(mailbox.ask(RELEASE, {memory.handle}) == 0)"
+    os.execv(sys.executable, [sys.executable, "-B", "-c", anew])
+assert os.wait()[1] == 0  # a program that was executed begins anew
+os.closerange(3, 1024)
+assert Mailbox().ask(LOCK, memory.handle) == 0  # gone with the last descriptor
+print("good")
+""")
+        if out is None:
+            self.skipTest("no supervisor here")
+        self.assertIn("good", out)
+
     def v3demu(self, *arguments, status=0):
         done = subprocess.run([COMMAND, *arguments], text=True, capture_output=True, timeout=120, check=False)
         self.assertEqual(done.returncode, status, done.stdout + done.stderr)
