@@ -1,5 +1,7 @@
 #include "gpu/qpu/check/paths.h"
 
+#include <utility>
+
 namespace v3d::qpu {
 namespace {
 
@@ -75,16 +77,41 @@ std::optional<HazardChecker> Paths::before(GpuAddr pc, uint64_t word, bool* know
   return (jumped ? jumped : fell)->place->checker;
 }
 
+void Paths::receive() {
+  if (!coming_ || coming_.use_count() > 1) return;
+  const std::lock_guard lock(coming_->mutex);
+  if (coming_->code)
+    code_ = std::move(coming_->code);
+  else
+    again_at_ = quiet() + kPatience;
+}
+
+/// The compiler works without the lock, which threads of all clients take that run such a program.
 std::shared_ptr<const HostProgram> Paths::code(PartCompiler& compiler, const Program& program,
                                                const Thread& thread) {
-  const std::lock_guard lock(mutex_);
-  if (made_at_ != changes_) {
+  PartCompiler::Words words;
+  std::shared_ptr<Coming> coming;
+  {
+    const std::lock_guard lock(mutex_);
+    receive();
+    if (coming_ && coming_.use_count() > 1) return code_;
+    coming_.reset();
+    if (made_at_ == changes_ && !(again_at_ && quiet() >= *again_at_)) return code_;
     made_at_ = changes_;
-    code_ = compiler.compile_part(program, thread.memory, thread.final_section,
-                                  [this](GpuAddr address, uint64_t word) {
-                                    const auto found = checked_.find(address);
-                                    return found != checked_.end() && found->second.word == word;
-                                  });
+    again_at_.reset();
+    words.reserve(checked_.size());
+    for (const auto& [address, checked] : checked_) words.emplace_back(address, checked.word);
+    coming_ = coming = std::make_shared<Coming>();
+  }
+  auto code = compiler.compile_part(program, thread.final_section, std::move(words),
+                                    [coming](std::shared_ptr<const HostProgram> made) {
+                                      const std::lock_guard lock(coming->mutex);
+                                      coming->code = std::move(made);
+                                    });
+  const std::lock_guard lock(mutex_);
+  if (code) {
+    code_ = std::move(code);
+    coming_.reset();
   }
   return code_;
 }

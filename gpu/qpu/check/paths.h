@@ -87,7 +87,7 @@ class Paths {
   /// instruction that was not checked whether it was jumped to.
   /// @param known  gets whether the instruction itself was checked
   std::optional<HazardChecker> before(GpuAddr pc, uint64_t word, bool* known) const;
-  /// Code of all instructions that were checked, and of no other. Null: the compiler gives none.
+  /// Code of instructions that were checked, and of no other. Null: the compiler gives none, or none yet.
   std::shared_ptr<const HostProgram> code(PartCompiler& compiler, const Program& program,
                                           const Thread& thread);
 
@@ -108,6 +108,15 @@ class Paths {
   };
   void note(const HazardChecker& before, const Visit& place, const Instruction& instruction);
 
+  /// Code that is being made. Who makes it has it, too, until it is made or will not come.
+  struct Coming {
+    std::mutex mutex;
+    std::shared_ptr<const HostProgram> code;
+  };
+  /// Instructions without anything new after which code is asked for again that did not come.
+  static constexpr uint64_t kPatience = 1 << 20;
+  void receive();
+
   const chip::Generation generation_;
   PlaceCount& count_;
   mutable std::mutex mutex_;  // of what follows
@@ -115,7 +124,9 @@ class Paths {
   std::map<GpuAddr, Checked> checked_;
   std::map<GpuAddr, GpuAddr> branch_to_;  // where branches lead: their address
   uint64_t changes_ = 0;                  // of checked_
-  std::optional<uint64_t> made_at_;       // of changes_, when the code was made
+  std::optional<uint64_t> made_at_;       // of changes_, when the code was asked for
+  std::optional<uint64_t> again_at_;      // of quiet_, when it is asked for again
+  std::shared_ptr<Coming> coming_;
   std::shared_ptr<const HostProgram> code_;
 
   std::atomic<uint64_t> quiet_{0};

@@ -268,42 +268,49 @@ std::shared_ptr<const HostProgram> JitCompiler::compile(const Program& program, 
                                   at_once ? kMaxWords : kMaxWordsAtOnce, read, content, is_whole);
   if (!at_once && (!is_whole || flow.nodes.size() > kMaxNodesAtOnce)) {
     *later = true;
-    compile_beside(program, memory, final_section);
+    compile_beside(program, final_section, PagesOfCode(program, memory), {});
     return nullptr;
   }
   g_longest_compiled.note(static_cast<uint32_t>(flow.nodes.size()) * kCompileCost);
   return compile_flow({program.owner(), program.entry()}, flow, std::move(content), begin);
 }
 
-std::shared_ptr<const HostProgram> JitCompiler::compile_part(const Program& program, Memory memory,
-                                                             bool final_section, Part part) {
+std::shared_ptr<const HostProgram> JitCompiler::compile_part(const Program& program, bool final_section,
+                                                             Words words, Receiver later) {
   const host_time::Scope host(host_time::Block::kCompiling);
   const auto begin = std::chrono::steady_clock::now();
+  const bool at_once = warm_up_ == 0;
+  const auto read = [words = std::move(words)](GpuAddr address) -> std::optional<uint64_t> {
+    const auto found = std::lower_bound(words.begin(), words.end(), std::pair(address, uint64_t{0}));
+    if (found == words.end() || found->first != address) return {};
+    return found->second;
+  };
   CodeContent content;
   bool is_whole = true;
-  const auto read = [&](GpuAddr address) -> std::optional<uint64_t> {
-    if (!program.knows_page(address)) return {};
-    const uint64_t word = program.word(memory, address);
-    if (!part(address, word)) return {};
-    return word;
-  };
-  const flow::Flow flow =
-      flow_of({program.generation(), final_section, program.entry()}, kMaxWords, read, content, is_whole);
+  const flow::Flow flow = flow_of({program.generation(), final_section, program.entry()},
+                                  at_once ? kMaxWords : kMaxWordsAtOnce, read, content, is_whole);
+  if (!at_once && (!is_whole || flow.nodes.size() > kMaxNodesAtOnce)) {
+    compile_beside(program, final_section, read, std::move(later));
+    return nullptr;
+  }
   g_longest_compiled.note(static_cast<uint32_t>(flow.nodes.size()) * kCompileCost);
   return compile_flow({program.owner(), program.entry()}, flow, std::move(content), begin);
 }
 
 /// The client's memory may be gone when the thread comes to it.
-void JitCompiler::compile_beside(const Program& program, Memory memory, bool final_section) {
+/// @param words  as they were
+void JitCompiler::compile_beside(const Program& program, bool final_section, Reader words,
+                                 Receiver receiver) {
   const Source source = {program.owner(), program.entry()};
   beside_.add({source.owner, source.entry, final_section},
               [this, source, setting = flow::Setting{program.generation(), final_section, program.entry()},
-               pages = PagesOfCode(program, memory)] {
+               words = std::move(words), receiver = std::move(receiver)] {
                 const auto begin = std::chrono::steady_clock::now();
                 CodeContent content;
                 bool is_whole = true;
-                const flow::Flow flow = flow_of(setting, kMaxWords, pages, content, is_whole);
-                compile_flow(source, flow, std::move(content), begin);
+                const flow::Flow flow = flow_of(setting, kMaxWords, words, content, is_whole);
+                auto code = compile_flow(source, flow, std::move(content), begin);
+                if (code && receiver) receiver(std::move(code));
               });
 }
 

@@ -74,7 +74,7 @@ class JitCompiler : public Compiler, public PartCompiler {
   static constexpr size_t kMaxWords = 4096;
   /// Executions of instructions in different contexts (flow::Node) that a program may have.
   static constexpr size_t kMaxNodes = 16384;
-  /// The same of a program that the thread compiles that is about to run it; larger ones are compiled beside,
+  /// The same of what the thread compiles that is about to run it; larger programs are compiled beside,
   /// and interpreted until then. Without a warm-up there is no such limit.
   static constexpr size_t kMaxWordsAtOnce = 1024, kMaxNodesAtOnce = 2048;
 
@@ -94,8 +94,8 @@ class JitCompiler : public Compiler, public PartCompiler {
   std::shared_ptr<const HostProgram> find(const Program& program, Memory memory, bool final_section) override;
   std::shared_ptr<const HostProgram> compile(const Program& program, Memory memory, bool final_section,
                                              bool* later) override;
-  std::shared_ptr<const HostProgram> compile_part(const Program& program, Memory memory, bool final_section,
-                                                  Part part) override;
+  std::shared_ptr<const HostProgram> compile_part(const Program& program, bool final_section, Words words,
+                                                  Receiver later) override;
   Statistics statistics() const;
   /// Waits for what is compiled beside.
   void finish() { beside_.finish(); }
@@ -106,7 +106,8 @@ class JitCompiler : public Compiler, public PartCompiler {
   std::shared_ptr<const HostProgram> compile_flow(const Source& source, const flow::Flow& flow,
                                                   CodeContent content,
                                                   std::chrono::steady_clock::time_point begin);
-  void compile_beside(const Program& program, Memory memory, bool final_section);
+  using Reader = std::function<std::optional<uint64_t>(GpuAddr address)>;
+  void compile_beside(const Program& program, bool final_section, Reader words, Receiver receiver);
   const Target target_;
   const uint64_t warm_up_;
   Listener listener_;

@@ -42,8 +42,11 @@ class HostProgram {
   /// For threads that start one after another: `series`, new or what begin() of any program left there,
   /// starts them at this program. @param entry  GPU address of the program
   virtual void begin(std::unique_ptr<HostSeries>& series, GpuAddr entry) const = 0;
-  /// True if the words at `entry` are still those that it was made of.
+  /// True if the words at `entry` are still those that it was made of. Only for a program that knows their
+  /// pages: another client's memory may have none there.
   virtual bool matches(Memory memory, GpuAddr entry) const = 0;
+  /// Whether a program knows all pages that it was made of.
+  virtual bool is_known_to(const Program& program) const = 0;
   /// What the program may use of that which a stage gives its threads: the rest needs no values.
   struct Inputs {
     RegisterSet registers;

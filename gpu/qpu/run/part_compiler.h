@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <utility>
+#include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "gpu/base/memory.h"
 
 namespace v3d::qpu {
@@ -16,12 +18,14 @@ class Program;
 class PartCompiler {
  public:
   virtual ~PartCompiler() = default;
-  /// Whether an instruction may be part of the code.
-  using Part = absl::FunctionRef<bool(GpuAddr address, uint64_t word)>;
+  /// Instructions that may be part of the code, in ascending order of their addresses.
+  using Words = std::vector<std::pair<GpuAddr, uint64_t>>;
+  /// Gets code from another thread; destroyed uncalled when there will be none.
+  using Receiver = std::function<void(std::shared_ptr<const HostProgram>)>;
   /// As Compiler::compile(); the code is left (HostProgram::Leave::Why::kElsewhere) before what is no part of
-  /// it.
-  virtual std::shared_ptr<const HostProgram> compile_part(const Program& program, Memory memory,
-                                                          bool final_section, Part part) = 0;
+  /// it. Null: there is none, or what takes long is given to the receiver later.
+  virtual std::shared_ptr<const HostProgram> compile_part(const Program& program, bool final_section,
+                                                          Words words, Receiver later) = 0;
 };
 
 }  // namespace v3d::qpu

@@ -136,7 +136,9 @@ class Watch::Check {
     if (rested_from_ == kNotYet) {
       rested_from_ = thread.instructions;
       auto code = paths_->code(*watch_.options_.compiler, program, thread);
-      if (code && code != code_ && !code->matches(thread.memory, program.entry())) code = nullptr;
+      if (code && code != code_ &&
+          !(code->is_known_to(program) && code->matches(thread.memory, program.entry())))
+        code = nullptr;
       code_ = std::move(code);
     }
     if (code_ && thread.instructions - rested_from_ < kRest) return code_.get();

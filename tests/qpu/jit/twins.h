@@ -58,11 +58,14 @@ class Twin {
 
   /// @param compiler  null for the interpreted one
   /// @param generation  of the chip
-  Twin(Compiler* compiler, chip::Generation generation) : compiler_(compiler), generation_(generation) {
+  /// @param code_bytes  of memory that there is for code
+  Twin(Compiler* compiler, chip::Generation generation, uint32_t code_bytes = kBytes)
+      : compiler_(compiler), generation_(generation) {
     auto created = mmu::AddressSpace::create();
     if (!created.ok()) std::abort();
     space_ = *std::move(created);
-    for (const GpuAddr at : {kCode, kUniforms, kData})
+    if (!space_->map_zeros(kCode, code_bytes).ok()) std::abort();
+    for (const GpuAddr at : {kUniforms, kData})
       if (!space_->map_zeros(at, kBytes).ok()) std::abort();
     unit_ = std::make_unique<tmu::Unit>(space_->memory(), generation_);
     forget_programs();

@@ -30,20 +30,6 @@ std::span<const uint64_t> beginning(const CodeContent& content) {
   return {};
 }
 
-bool are_known(const CodeContent& content, const Program& program) {
-  if (content.generation != program.generation()) return false;
-  constexpr uint32_t kPageWords = 512;
-  for (const CodeContent::Stretch& s : content.stretches) {
-    const auto address = [&](uint32_t word) {
-      return program.entry() + (static_cast<uint32_t>(s.index) + word) * 8;
-    };
-    for (uint32_t n = 0; n < s.count; n += kPageWords)
-      if (!program.knows_page(address(n))) return false;
-    if (!program.knows_page(address(s.count - 1))) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 std::vector<std::shared_ptr<const ProgramCode>> CodeCache::candidates(uint64_t key) const {
@@ -83,7 +69,7 @@ std::shared_ptr<const ProgramCode> CodeCache::find(const Program& program, Memor
     for (auto& code : candidates(key)) {
       const CodeContent& content = code->content();
       if (best && best->content().words.size() >= content.words.size()) continue;
-      if (content.final_section == final_section && are_known(content, program) &&
+      if (content.final_section == final_section && code->is_known_to(program) &&
           code->matches(memory, program.entry()))
         best = std::move(code);
     }

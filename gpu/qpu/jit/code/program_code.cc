@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "gpu/qpu/jit/code/frame.h"
+#include "gpu/qpu/run/program.h"
 
 namespace v3d::qpu::jit {
 namespace {
@@ -98,6 +99,20 @@ bool ProgramCode::matches(Memory memory, GpuAddr entry) const {
                          return false;  // one that goes on at address 0 is not worth the trouble
                        return std::memcmp(memory.host(begin), &content_.words[s.first], bytes) == 0;
                      });
+}
+
+bool ProgramCode::is_known_to(const Program& program) const {
+  if (content_.generation != program.generation()) return false;
+  constexpr uint32_t kPageWords = 512;
+  for (const CodeContent::Stretch& s : content_.stretches) {
+    const auto address = [&](uint32_t word) {
+      return program.entry() + (static_cast<uint32_t>(s.index) + word) * 8;
+    };
+    for (uint32_t n = 0; n < s.count; n += kPageWords)
+      if (!program.knows_page(address(n))) return false;
+    if (!program.knows_page(address(s.count - 1))) return false;
+  }
+  return true;
 }
 
 const CodeEntry* ProgramCode::find_start() const {

@@ -99,6 +99,7 @@ class ProgramCode : public HostProgram {
 
   Leave run(Thread& thread, GpuAddr entry) const override;
   bool matches(Memory memory, GpuAddr entry) const override;
+  bool is_known_to(const Program& program) const override;
   void begin(std::unique_ptr<HostSeries>& series, GpuAddr entry) const override;
   const Inputs& inputs() const override { return tables_.inputs; }
   bool complete() const override { return complete_; }
