@@ -2,6 +2,7 @@
 import array
 import ctypes
 import errno
+import fcntl
 import os
 import shutil
 import socket
@@ -41,7 +42,12 @@ def as_user(uid, work):
 def other_user(a):
     """Connects although the folder was opened to all; asks for nodes, status and the daemon's end."""
     folder = os.path.dirname(a.socket)
-    before = os.stat(folder).st_mode & 0o777, os.stat(a.socket).st_mode & 0o777
+    door = os.open(folder, os.O_RDONLY)
+
+    def close_to_all():
+        """As the daemon makes them; an attacker that was killed may have left them open."""
+        os.chmod(folder, 0o700)
+        os.chmod(a.socket, 0o600)
 
     def intrude():
         for op, payload in ((wire.OPEN, struct.pack("<Ii", 128, 2)), (wire.COMMAND, b"status"), (wire.COMMAND, b"shutdown")):
@@ -61,14 +67,16 @@ def other_user(a):
         raise Unexpected("another user reaches the socket")
 
     while a.going():
+        fcntl.flock(door, fcntl.LOCK_EX)  # there may be several of these attackers
+        close_to_all()
         problems = [as_user(STRANGER, locked_out)]
         try:
             os.chmod(folder, 0o755)
             os.chmod(a.socket, 0o666)
             problems.append(as_user(STRANGER, intrude))
         finally:
-            os.chmod(a.socket, before[1])
-            os.chmod(folder, before[0])
+            close_to_all()
+            fcntl.flock(door, fcntl.LOCK_UN)
         if any(problems):
             raise Unexpected("see above")
         time.sleep(0.05)
