@@ -6,6 +6,7 @@
 #include <xcb/xcb.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -44,6 +45,7 @@ class Connection {
   bool receive(uint8_t* to, size_t size) {
     for (size_t done = 0; done < size;) {
       const ssize_t got = recv(fd_, to + done, size - done, 0);
+      if (got < 0 && errno == EINTR) continue;  // by a fuzzer's alarm
       if (got <= 0) return false;
       done += static_cast<size_t>(got);
     }
@@ -163,6 +165,7 @@ XServer::~XServer() {
 void XServer::accept_all() {
   while (true) {
     const int fd = accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC);
+    if (fd < 0 && errno == EINTR) continue;
     if (fd < 0) return;
     const std::lock_guard lock(mutex_);
     open_.push_back(fd);
