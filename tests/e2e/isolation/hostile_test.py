@@ -2,7 +2,7 @@
 """Attacks beside a victim that computes and renders: its results stay right, its rounds short, and the daemon's memory,
 descriptors, mappings, threads and processor time come back when the attackers are gone.
 
-usage: hostile_test.py BUILD [--device NAME] [--engine NAME] [--group GROUP | --only NAME...] [--seconds FACTOR] [--seed S] [--list]
+usage: hostile_test.py BUILD [--device NAME] [--engine NAME] [--debug NAME] [--group GROUP | --only NAME...] [--seconds FACTOR] [--seed S] [--list]
 """
 import argparse
 import collections
@@ -85,6 +85,7 @@ def run_shortage(build, shortage, seed, factor):
 # What works for whom when the daemon is told to end, and when its last client dies.
 ENDS = [("costly_lookups", "unmapped_pages", "large_programs", "names_of_many"),
         ("diagonal_lines", "huge_compute", "descriptors_that_linger", "waits_for_many")]
+CHECKED = ("large_programs", "endless_compute", "endless_render")  # whose programs run, compile and are checked
 BUSY = 0.5  # seconds
 IDLE = 5  # seconds that a daemon whose clients are gone waits for others, also at its start
 RUN_ON = 5  # seconds that the jobs of the dead may run before that
@@ -147,6 +148,7 @@ def main():
     parser.add_argument("--device", choices=sorted(board.ALL), default=board.DEFAULT, help="the board that the daemon is")
     parser.add_argument("--group", choices=[*sorted(catalogue.groups()), "shortages", "ends"])
     parser.add_argument("--engine", metavar="NAME", help="of QPU programs, as $V3DEMU_JIT")
+    parser.add_argument("--debug", metavar="NAME", help="what daemons look at, as $V3DEMU_DEBUG")
     parser.add_argument("--only", nargs="+", choices=sorted(catalogue.ATTACKS), metavar="NAME")
     parser.add_argument("--seconds", type=float, default=1.0, metavar="FACTOR", help="attacks last so many times longer")
     parser.add_argument("--seed", type=int, default=1)
@@ -162,11 +164,10 @@ def main():
         for attack in attacks:
             print(f"{attack.group:12} {attack.point:3} {attack.name:24} {(attack.run.__doc__ or '').strip().split('.')[0]}")
         return
-    build = Build(options.build, options.device)
+    settings = {"V3DEMU_JIT": options.engine, "V3DEMU_DEBUG": options.debug}
+    build = Build(options.build, options.device, {name: value for name, value in settings.items() if value})
     if build.missing():
         sys.exit("not built: " + ", ".join(build.missing()))
-    if options.engine:
-        os.environ["V3DEMU_JIT"] = options.engine
     begin = time.monotonic()
     failed = run(build, attacks, options.seed, options.seconds)
     if options.group == "shortages" or not (options.group or options.only):
@@ -176,6 +177,8 @@ def main():
     if options.group == "ends" or not (options.group or options.only):
         for names, by_signal in ((ENDS[0], True), (ENDS[1], True), (ENDS[1], False)):
             failed += run_end(build, names, options.seed, by_signal)
+        checking = Build(options.build, options.device, {**build.settings, "V3DEMU_DEBUG": "hazard"})
+        failed += run_end(checking, CHECKED, options.seed, True)
     print(f"{len(attacks)} attacks in {time.monotonic() - begin:.1f} s")
     if failed:
         sys.exit("failed: " + ", ".join(failed))

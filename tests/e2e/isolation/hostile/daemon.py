@@ -47,8 +47,9 @@ def parse_status(text):
 class Build:
     """Programs of a build folder."""
 
-    def __init__(self, folder, device=board.DEFAULT):
-        self.folder, self.device = os.path.abspath(folder), device
+    def __init__(self, folder, device=board.DEFAULT, settings=None):
+        """settings: of the environment of its daemons."""
+        self.folder, self.device, self.settings = os.path.abspath(folder), device, dict(settings or {})
         self.daemon, self.command = (os.path.join(self.folder, "bin", name) for name in ("v3demud", "v3demu"))
         self.shim = os.path.join(self.folder, "lib", "libv3demu.so")
 
@@ -85,7 +86,7 @@ class Daemon:
 
         self.process = subprocess.Popen(  # pylint: disable=consider-using-with,subprocess-popen-preexec-fn
             [build.daemon, "--foreground", "--socket", self.socket, "--device", build.device, *options], stdin=subprocess.DEVNULL, stdout=self.log,
-            stderr=self.log, env={**build.without(), **sanitizers, **dict(environment)}, preexec_fn=limit)
+            stderr=self.log, env={**build.without(), **build.settings, **sanitizers, **dict(environment)}, preexec_fn=limit)
         self.pid = self.process.pid
         for _ in range(600):
             if os.path.exists(self.socket) or self.process.poll() is not None:
