@@ -9,6 +9,9 @@
 
 namespace v3d {
 
+namespace cle {
+struct TileCommand;
+}
 namespace draw {
 struct BinResult;
 struct ListEntry;
@@ -16,8 +19,14 @@ struct ListEntry;
 namespace perf {
 struct Counts;
 }
+namespace pse {
+class FragmentWatch;
+}
 namespace qpu {
 class ThreadWatch;
+}
+namespace tlb {
+class TileBuffer;
 }
 
 /// Who is told what one tile does, by the worker that has it.
@@ -33,6 +42,11 @@ class TileWatch {
   /// FEP: a draw begins in the tile, and ends. @param counts  of the worker, up to now
   virtual void begin_draw(uint32_t draw, const perf::Counts& counts) = 0;
   virtual void end_draw(const perf::Counts& counts) = 0;
+  /// FEP: who is told of the fragments of the draws to come; null: nobody is. Asked when a draw begins.
+  virtual pse::FragmentWatch* fragments() { return nullptr; }
+  /// CLE: around each command of the tile.
+  virtual void before(const cle::TileCommand& /*command*/, tlb::TileBuffer& /*tile*/) {}
+  virtual void after(const cle::TileCommand& /*command*/, tlb::TileBuffer& /*tile*/) {}
 };
 
 /// All calls but those of begin_tile() come one after the other: vertices are shaded on one worker.

@@ -83,6 +83,7 @@ class RenderExecutor {
   bool run_pending_tiles();
   void watch_tile(size_t number, TileId id, size_t index);
   void run_tile(TileId id, Slot& slot, uint32_t tidx);
+  bool run_watched(const TileCommand& command, TileId id, tlb::TileBuffer& tile, Slot& slot, uint32_t tidx);
   bool run_command(const TileCommand& command, TileId id, tlb::TileBuffer& tile, Slot& slot, uint32_t tidx);
   bool transfer(const TileCommand& command, tlb::TileBuffer& tile, TileWatch* watch, std::string* error);
   Slot& prepare_slot(int index);
@@ -265,7 +266,7 @@ bool RenderExecutor::explicit_tile_packet(const Packet& p) {
   }
   if (!in_explicit_tile_) return fail("no tile coordinates before " + describe(p));
   if (command.kind == TileCommand::Kind::kDrawList) prepare_draws();
-  return run_command(command, explicit_tile_, initial_, slots_[0], job_.first_tidx);
+  return run_watched(command, explicit_tile_, initial_, slots_[0], job_.first_tidx);
 }
 
 /// Layers lie this far apart (Mesa: 64 bytes a tile; 128 since mid-2026, v3d_limits.h).
@@ -395,7 +396,7 @@ void RenderExecutor::run_tile(TileId id, Slot& slot, uint32_t tidx) {
   if (slot.dirty) slot.tile->copy_from(initial_);
   slot.dirty = program_.writes;
   for (const TileCommand& command : program_.commands)
-    if (!run_command(command, id, *slot.tile, slot, tidx)) return;
+    if (!run_watched(command, id, *slot.tile, slot, tidx)) return;
 }
 
 bool RenderExecutor::transfer(const TileCommand& command, tlb::TileBuffer& tile, TileWatch* watch,
@@ -411,6 +412,15 @@ bool RenderExecutor::transfer(const TileCommand& command, tlb::TileBuffer& tile,
     watch->moved(stores, command.transfer.buffer >= tlb::kMaxRenderTargets,
                  (tile.counts()[counter] - before) * perf::kBusWord);
   return true;
+}
+
+bool RenderExecutor::run_watched(const TileCommand& command, TileId id, tlb::TileBuffer& tile, Slot& slot,
+                                 uint32_t tidx) {
+  TileWatch* const watch = slot.job.tile;
+  if (watch) watch->before(command, tile);
+  const bool good = run_command(command, id, tile, slot, tidx);
+  if (watch) watch->after(command, tile);
+  return good;
 }
 
 bool RenderExecutor::run_command(const TileCommand& command, TileId id, tlb::TileBuffer& tile, Slot& slot,

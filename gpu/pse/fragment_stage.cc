@@ -11,6 +11,7 @@
 #include "gpu/base/host_time.h"
 #include "gpu/base/left_out.h"
 #include "gpu/base/work_meter.h"
+#include "gpu/base/work_watch.h"
 #include "gpu/chip/profile.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/observer.h"
@@ -131,12 +132,13 @@ void FragmentStage::begin_tile(tlb::TileBuffer& tile, int tile_x, int tile_y) {
 
 void FragmentStage::begin_draw(const PreparedDraw& draw) {
   draw_ = &draw;
+  watch_ = job_.tile ? job_.tile->fragments() : nullptr;
   if (draw.vc4_program != nullptr) {
     // The program asks for all tests, and may look at everything.
     if (vc4_ == nullptr) vc4_ = std::make_unique<Vc4Fragments>(job_, tmu_);
     replaced_pixels_ = nullptr;
     tests_depth_ = tests_blocks_ = only_counts_ = false;
-    passes_blocks_ = !multisample_;
+    passes_blocks_ = !multisample_ && watch_ == nullptr;
     needs_position_ = true;
   } else {
     begin_program();
@@ -167,7 +169,8 @@ void FragmentStage::begin_program() {
   thread_.set_varyings(varyings_.data(), draw.num_components());
   std::fill_n(&varyings_[draw.num_components()], qpu::kVaryingsBehind, qpu::Varying{});
   tests_depth_ = tile_->tests_depth();
-  const qpu::HostProgram* const code = job_.watch ? nullptr : draw.program->compiled(thread_);
+  const bool is_watched = job_.watch != nullptr || watch_ != nullptr;
+  const qpu::HostProgram* const code = is_watched ? nullptr : draw.program->compiled(thread_);
   const auto reads = [&](qpu::Register r) { return code == nullptr || code->inputs().registers.has(r); };
   const auto reads_other = [&](bool qpu::HostProgram::Inputs::*what) {
     return code == nullptr || code->inputs().*what;
@@ -181,6 +184,14 @@ void FragmentStage::begin_program() {
   only_counts_ = draw.early_test && !tests_depth_ && !multisample_;
   series_.begin(*draw.program, code);
   needs_position_ = tests_depth_ || reads_.w || reads_.centroid_w || reads_.z || draw.num_components() != 0;
+  if (watch_ != nullptr) [[unlikely]] {
+    watched_port_.set(thread_.tlb, watch_);
+    thread_.tlb = &watched_port_;
+    thread_.tlb_binding = {};
+    replaced_pixels_ = nullptr;
+    passes_blocks_ = tests_blocks_ = only_counts_ = false;
+    needs_position_ = true;
+  }
 }
 
 bool FragmentStage::end_draw() {
@@ -376,9 +387,11 @@ void FragmentStage::run_batch() {
   const Primitives<kOne> primitives = this->primitives<kOne>();
   Position center;
   if (needs_position_) center = primitives.position(LanesF{}, LanesF{});
-  if (tests_depth_) compute_depth(primitives, center);
+  if (tests_depth_ || watch_ != nullptr) compute_depth(primitives, center);
+  if (watch_ != nullptr) watch_->arrive(watched());
   if (draw_->early_test) {
     only_counts_ ? count_batch() : tile_->test();
+    if (watch_ != nullptr) watch_->tested(watched());
     if (tests_depth_) {
       const LaneMask alive = nonzero(batch_.coverage);
       const bool behind_others = !batch_.is_block && !tested_.empty();
@@ -486,7 +499,8 @@ template <bool kOne>
 void FragmentStage::shade_vc4(const Primitives<kOne>& primitives, const Position& at) {
   compute_varyings(primitives, at, at);
   const LanesF w = 1.0f / primitives.at([](const PrimitiveSetup& s) { return s.r; }, at);
-  vc4_->run(*draw_, *tile_, batch_, w, primitives.z_at(at), varyings_.data());
+  if (watch_ != nullptr) watch_->start(watched(), -1);
+  vc4_->run(*draw_, *tile_, batch_, w, primitives.z_at(at), varyings_.data(), watch_);
 }
 
 template <bool kOne>
@@ -511,7 +525,19 @@ void FragmentStage::shade_pass(const Primitives<kOne>& primitives, const Positio
   }
   if (reads_.sample) thread_.sample_id = splat(sample);
   if (reads_.facing) thread_.back_facing = batch_.back_facing;
+  watch_ == nullptr ? run_program() : run_watched_program(sample);
+}
+
+WatchedBatch FragmentStage::watched() const {
+  WatchedBatch watched = {.draw = *draw_->draw, .tile = *tile_, .batch = batch_, .num_quads = num_quads_};
+  for (size_t q = 0; q < kQuads; ++q) watched.of[q] = setups_[setup_of_quad_[q]].primitive;
+  return watched;
+}
+
+void FragmentStage::run_watched_program(uint32_t sample) {
+  watch_->start(watched(), draw_->sample_shading ? static_cast<int>(sample) : -1);
   run_program();
+  watch_->end(thread_.msf);
 }
 
 /// What the program gets of its pixels in registers.

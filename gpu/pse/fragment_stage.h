@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "gpu/base/job_context.h"
+#include "gpu/pse/fragment_watch.h"
 #include "gpu/pse/geometry.h"
 #include "gpu/pse/prepared_draw.h"
 #include "gpu/pse/varyings.h"
@@ -28,6 +29,7 @@ namespace v3d::pse {
 
 /// What the batches need of one primitive, relative to the tile.
 struct PrimitiveSetup {
+  const draw::Primitive* primitive = nullptr;
   LinearPlane z;  ///< depth offset included
   LinearPlane r;  ///< 1/W
   bool back_facing = false;
@@ -109,6 +111,8 @@ class FragmentStage {
   void compute_varyings(const Primitives<kOne>& primitives, const Position& at, const Position& centroid);
   void offer_pixels();
   void run_program();
+  WatchedBatch watched() const;
+  void run_watched_program(uint32_t sample);
   void go_on(qpu::Stop stop);
 
   const JobContext& job_;
@@ -148,6 +152,8 @@ class FragmentStage {
   int num_quads_ = 0;                            // of it
   std::array<uint8_t, kQuads> setup_of_quad_{};  // of those that it lacks, the first one's
   std::array<PrimitiveSetup, kSetups> setups_;
+  FragmentWatch* watch_ = nullptr;  // of draw_; null: nobody watches
+  WatchedPort watched_port_;
 };
 
 }  // namespace v3d::pse

@@ -74,10 +74,11 @@ struct TileRenderer::State {
 
   int tile_x = 0, tile_y = 0;
   const PreparedDraw* draw = nullptr;
-  Rect window;               // of the draw, relative to the tile
-  bool window_cuts = false;  // it goes through blocks of 4x4 pixels
-  uint32_t sample_bits = 0;  // of a pixel, after the sample mask
-  bool groups = false;       // its triangles may be taken together
+  const draw::Primitive* current = nullptr;  // that primitive() draws
+  Rect window;                               // of the draw, relative to the tile
+  bool window_cuts = false;                  // it goes through blocks of 4x4 pixels
+  uint32_t sample_bits = 0;                  // of a pixel, after the sample mask
+  bool groups = false;                       // its triangles may be taken together
   TriangleGroup group;
   bool valid = false, covered = false;  // of the primitive: passed set-up; has samples in the tile
   GpuAddr counter = 0;                  // occlusion counter that `samples` belongs to
@@ -226,6 +227,7 @@ void TileRenderer::State::small_triangle(const draw::Primitive& p, size_t lane) 
   job.moved();
   const int index = stage.free_setup();
   PrimitiveSetup& setup = stage.setup(index);
+  setup.primitive = &p;
   setup.z = group.z(lane);
   setup.r = group.r(lane);
   setup.back_facing = p.back_facing;
@@ -248,6 +250,7 @@ void TileRenderer::State::small_triangle(const draw::Primitive& p, size_t lane) 
 /// Draws one primitive and counts it.
 void TileRenderer::State::primitive(const draw::Primitive& p) {
   job.moved();
+  current = &p;
   valid = covered = false;
   draw_primitive(p);
   counts[perf::kFepPrimitivesPixels] += valid;
@@ -331,6 +334,7 @@ int TileRenderer::State::open_setup(const Geometry& geometry, std::span<const Co
                                     const VaryingSource& source, bool back_facing, double offset) {
   const int index = stage.free_setup();
   PrimitiveSetup& setup = stage.setup(index);
+  setup.primitive = current;
   double z[3] = {double{corners[0].z} + offset, 0, 0}, r[3] = {double{corners[0].r}, 0, 0};
   for (size_t i = 1; i < corners.size(); ++i) {
     z[i] = double{corners[i].z} - double{corners[0].z};

@@ -1,5 +1,6 @@
 #include "gpu/pse/vc4_fragments.h"
 
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_format.h"
@@ -29,7 +30,7 @@ Vc4Fragments::Vc4Fragments(const JobContext& job, tmu::Unit& tmu)
     : job_(job), textures_(tmu), thread_(std::make_unique<qpu::vc4::Thread>()) {}
 
 void Vc4Fragments::run(const PreparedDraw& draw, tlb::TileBuffer& tile, tlb::FragmentBatch& batch,
-                       const LanesF& w, const LanesF& z, const qpu::Varying* varyings) {
+                       const LanesF& w, const LanesF& z, const qpu::Varying* varyings, FragmentWatch* watch) {
   if (is_left_out(Stage::kPrograms)) [[unlikely]]
     return;
   const draw::ShaderCode& fs = draw.record().fs;
@@ -43,7 +44,10 @@ void Vc4Fragments::run(const PreparedDraw& draw, tlb::TileBuffer& tile, tlb::Fra
   t.threads_per_qpu = fs.two_threads ? 2 : 1;
   t.memory = job_.memory;
   t.tmu = &textures_;
-  t.tlb = &tile.thread_port(draw.state(), batch);
+  qpu::vc4::Tlb& port = tile.thread_port(draw.state(), batch);
+  std::optional<WatchedVc4Port> watched;
+  if (watch != nullptr) watched.emplace(port, *watch);
+  t.tlb = watched ? &*watched : &port;
   t.shared = &shared_;
   t.pc = draw.vc4_program->entry();
   t.uniforms = fs.uniforms;
@@ -59,6 +63,7 @@ void Vc4Fragments::run(const PreparedDraw& draw, tlb::TileBuffer& tile, tlb::Fra
   t.rb(kPayload) = depth_bits(z);
   if (job_.watch) job_.watch->start_vc4("fragment", t);
   const std::string error = vpm::run_vc4_thread(job_, *draw.vc4_program, t);
+  if (watch != nullptr) watch->end(t.ms_flags);
   instructions += t.instructions;
   host.executed(t.instructions);
   if (!error.empty())

@@ -8,6 +8,7 @@
 #include "gpu/base/job_context.h"
 #include "gpu/base/lanes.h"
 #include "gpu/draw/state.h"
+#include "gpu/pse/fragment_watch.h"
 #include "gpu/pse/prepared_draw.h"
 #include "gpu/qpu/run/thread.h"
 #include "gpu/qpu/run/vc4_program.h"
@@ -26,8 +27,9 @@ class Vc4Fragments {
   /// @param w         Wc of the pixels
   /// @param z         their depths, 0 to 1, the offset of the draw included
   /// @param varyings  num_components() of the draw
+  /// @param watch     is told of accesses and of the end; may be null
   void run(const PreparedDraw& draw, tlb::TileBuffer& tile, tlb::FragmentBatch& batch, const LanesF& w,
-           const LanesF& z, const qpu::Varying* varyings);
+           const LanesF& z, const qpu::Varying* varyings, FragmentWatch* watch = nullptr);
 
   uint64_t instructions = 0;  ///< of all batches
 

@@ -1,5 +1,7 @@
 #include "gpu/tlb/tile_buffer.h"
 
+#include <algorithm>
+
 #include "gpu/tlb/fragment_port.h"
 #include "gpu/tlb/transfer.h"
 #include "gpu/tlb/vc4_port.h"
@@ -36,6 +38,32 @@ void TileBuffer::clear_depth_stencil() {
 }
 
 void TileBuffer::copy_from(const TileBuffer& other) { state_->tile.copy_from(other.state_->tile); }
+
+const Config& TileBuffer::config() const { return state_->tile.config; }
+
+TileBuffer::Place TileBuffer::place() const {
+  const Tile& tile = state_->tile;
+  return {tile.origin_x, tile.origin_y, tile.live_width, tile.live_height};
+}
+
+TileBuffer::Sample TileBuffer::sample(uint32_t x, uint32_t y, uint32_t number) {
+  Tile& tile = state_->tile;
+  const uint32_t in_x = x & (tile.config.tile_width - 1), in_y = y & (tile.config.tile_height - 1),
+                 at = tile.quad_offset(in_x, in_y) + (in_y & 1) * 2 + (in_x & 1),
+                 of = std::min(number, tile.samples() - 1);
+  Sample sample;
+  tile.fill(Tile::kDepth);
+  tile.fill(Tile::kStencil);
+  sample.depth = tile.depth(of)[at];
+  sample.stencil = tile.stencil(of)[at];
+  for (uint32_t rt = 0; rt < kMaxRenderTargets; ++rt) {
+    if (!tile.has_target(rt)) continue;
+    tile.fill(Tile::kColors + rt);
+    for (uint32_t word = 0; word < color_words(tile.config.targets[rt]); ++word)
+      sample.colors[rt][word] = tile.color(rt, of, word)[at];
+  }
+  return sample;
+}
 
 bool TileBuffer::load(const LoadStore& packet, std::string* error) {
   return load_tile(state_->memory, state_->tile, packet, error);

@@ -99,6 +99,19 @@ class TileBuffer {
   /// Contents from another buffer of the same configuration.
   void copy_from(const TileBuffer& other);
 
+  const Config& config() const;
+  /// The first pixel of the tile, and how many of its pixels lie in the frame.
+  struct Place {
+    uint32_t x, y, width, height;
+  };
+  Place place() const;
+  /// What a pixel of the tile holds, of one sample. @param x, y  absolute
+  struct Sample {
+    uint32_t depth = 0, stencil = 0;                                  ///< as they are stored
+    std::array<std::array<uint32_t, 4>, kMaxRenderTargets> colors{};  ///< words, of targets that are used
+  };
+  Sample sample(uint32_t x, uint32_t y, uint32_t number);
+
   /// Limited to the frame. What is not implemented, in the packet or in a draw since configure(): false, with
   /// a message in *error naming it.
   bool load(const LoadStore& packet, std::string* error);
