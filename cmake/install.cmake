@@ -20,6 +20,8 @@ install(PROGRAMS tools/mesa_ci tools/profile_gate tools/shader tools/conformance
 install(DIRECTORY tools/scripts/conformance_parts tools/scripts/mesa_ci_parts tools/scripts/shader_parts DESTINATION ${libexec}/scripts PATTERN __pycache__ EXCLUDE)
 install(FILES tools/scripts/new_file.py DESTINATION ${libexec}/scripts)
 install(FILES tools/scripts/gallery_parts/__init__.py tools/scripts/gallery_parts/windows.py DESTINATION ${libexec}/scripts/gallery_parts)
+# Where tools/cli/files/files.cc looks for the page of v3demu inspect; there is none without npm.
+install(DIRECTORY ${CMAKE_BINARY_DIR}/share/v3demu/inspect DESTINATION ${share}/v3demu OPTIONAL)
 install(TARGETS v3demu_shim LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 foreach(foreign arm64:aarch64-linux-gnu armhf:arm-linux-gnueabihf)
   string(REPLACE ":" ";" foreign ${foreign})

@@ -18,6 +18,7 @@ TYPED = ("README.md", "docs/getting-started.md", "docs/running.md", "docs/qpu.md
 OTHER_PAGES = {
     "CONTRIBUTING.md": "builds and tests",
     "docs/applications.md": "programs that no test installs; tools/tour is ctest e2e.tour",
+    "docs/inspect.md": "serves until it is interrupted; ctest e2e.inspect.page.*",
     "docs/conformance.md": "suites that lie on nobody's machine by default; tools/conformance is ctest tools.conformance",
     "docs/packages.md": "installs packages; packaging/deb --test looks at them, and ctest install.moved_prefix at a prefix",
     "docs/speed.md": "takes minutes",

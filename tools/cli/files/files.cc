@@ -89,6 +89,8 @@ std::string find_box() { return own_prefix() + "/libexec/v3demu/v3demu-box"; }
 
 std::string find_x11_proxy() { return own_prefix() + "/libexec/v3demu/v3demu-x11"; }
 
+std::string find_page(const std::string& name) { return own_prefix() + "/share/v3demu/" + name; }
+
 std::string find_script(const std::string& name) { return own_prefix() + "/libexec/v3demu/" + name; }
 
 std::string find_shim(const std::string& architecture) {

@@ -29,6 +29,9 @@ std::string find_script(const std::string& name);
 /// v3demud: $V3DEMU_DAEMON, else in bin/ of the same installation. Empty if there is none.
 std::string find_daemon();
 
+/// The folder of a page for the browser that the build makes (share/v3demu/NAME); it need not exist.
+std::string find_page(const std::string& name);
+
 /// Where packaging/ puts what it fetches and builds: $V3DEMU_CACHE, else v3demu in the user's cache.
 std::string cache_folder();
 

@@ -1,0 +1,28 @@
+# Makes the page of v3demu inspect: cmake -DSOURCE=... -DWORK=... -DOUTPUT=... -DNPM=... -DREQUIRED=... -P inspect_page.cmake
+# What the page is made with comes from the npm registry. Where that cannot be reached there is no page, and v3demu inspect
+# says so; with REQUIRED that is an error. Errors in the page itself always are.
+file(COPY ${SOURCE}/src ${SOURCE}/package.json ${SOURCE}/package-lock.json ${SOURCE}/tsconfig.json DESTINATION ${WORK})
+file(SHA256 ${SOURCE}/package-lock.json wanted)
+set(installed)
+if(EXISTS ${WORK}/installed)
+  file(READ ${WORK}/installed installed)
+endif()
+if(NOT installed STREQUAL wanted)
+  file(REMOVE ${WORK}/installed)
+  execute_process(COMMAND ${NPM} ci --ignore-scripts --no-audit --no-fund --fetch-retries=1 --fetch-timeout=20000
+    WORKING_DIRECTORY ${WORK} RESULT_VARIABLE failed OUTPUT_QUIET ERROR_VARIABLE reason)
+  if(failed AND REQUIRED)
+    message(FATAL_ERROR "no page of v3demu inspect: npm ci failed: ${reason}")
+  elseif(failed)
+    message(WARNING "no page of v3demu inspect: npm ci failed: ${reason}")
+    return()
+  endif()
+  file(WRITE ${WORK}/installed ${wanted})
+endif()
+execute_process(COMMAND ${NPM} run --silent build WORKING_DIRECTORY ${WORK} RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "the page of v3demu inspect does not compile")
+endif()
+file(COPY ${SOURCE}/index.html ${SOURCE}/page.css DESTINATION ${OUTPUT})
+file(COPY ${WORK}/dist/page.js DESTINATION ${OUTPUT})
+file(TOUCH ${OUTPUT}/page.js)

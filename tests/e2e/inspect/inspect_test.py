@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""v3demu inspect: histories of pixels beside memory, and a browser that walks through the page, beside replay --trace-qpu.
+
+usage: inspect_test.py history V3DEMU MESA FOLDER DEVICE INSPECT_HISTORY PIXELS PROGRAM...
+       inspect_test.py page V3DEMU MESA FOLDER DEVICE picture|compute PROGRAM...
+PROGRAM's jobs are captured; "PICTURE" in it is a file of that name. The page is skipped, with the reason, where Chromium, npm
+or its registry are not there.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SKIPPED = 77
+
+
+def skip(reason):
+    print("skipped: " + reason)
+    sys.exit(SKIPPED)
+
+
+def expect(condition, what, text=""):
+    if not condition:
+        sys.exit(f"{what}\n{str(text)[:4000]}")
+
+
+def run(command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, **options)
+    expect(done.returncode == 0, f"{command} ended with {done.returncode}", done.stdout[-2000:] + done.stderr[-2000:])
+    return done.stdout
+
+
+def capture(v3demu, mesa, folder, device, program):
+    os.makedirs(folder, exist_ok=True)
+    # What a file is called is text of others, too.
+    path = os.path.join(folder, "<img src=x onerror=alert(1)>.v3dcap")
+    words = [word.replace("PICTURE", os.path.join(folder, "picture.ppm")) for word in program]
+    command = [v3demu, "capture", "--device", device, "--mesa", mesa, "-o", path, "--", *words]
+    if words[0] == "vkcube":
+        if not shutil.which("vkcube") or not shutil.which("xvfb-run"):
+            skip("vkcube or xvfb-run are not installed")
+        command = ["xvfb-run", "-a", *command]
+    run(command)
+    return path
+
+
+def history(v3demu, mesa, folder, device, check, pixels, *program):
+    said = run([check, capture(v3demu, mesa, folder, device, program), pixels])
+    print(said, end="")
+    numbers = re.search(r"^(\d+) compared, (\d+) with fragments, 0 wrong$", said, re.M)
+    expect(numbers and int(numbers[1]) >= int(pixels) // 2 and int(numbers[2]) > 0, "too little was compared", said)
+
+
+def modules(folder):
+    """A folder with playwright-core; the registry is asked once for each version."""
+    with open(os.path.join(HERE, "package-lock.json"), encoding="utf-8") as file:
+        wanted = file.read()
+    stamp = os.path.join(folder, "installed")
+    if os.path.exists(stamp):
+        with open(stamp, encoding="utf-8") as file:
+            if file.read() == wanted:
+                return
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(os.path.join(HERE, name), folder)
+    done = subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1"], cwd=folder,
+                          capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode != 0:
+        skip("npm ci failed, as without its registry: " + done.stderr[-300:])
+    with open(stamp, "w", encoding="utf-8") as file:
+        file.write(wanted)
+
+
+def threads_of(trace):
+    """The threads of a trace, each a list of (text, detail) of its instructions."""
+    threads = []
+    for text in trace.split("==== ")[1:]:
+        paragraphs = re.split(r"\n\n(?= *\d+  0x)", text)[1:]
+        threads.append([(re.match(r" *\d+  0x\w{8}  (.*)", one)[1], one.partition("\n")[2].rstrip("\n")) for one in paragraphs])
+    return threads
+
+
+def spaced(text):
+    return [line.rstrip() for line in text.rstrip().splitlines()]
+
+
+def compare_steps(shown, thread):
+    expect(len(shown["steps"]) >= 2, "the page stepped through nothing", shown)
+    for n, step in enumerate(shown["steps"]):
+        text, detail = thread[n]
+        expect(step["text"].split() == text.split(), f"instruction {n}", (step["text"], text))
+        expect(spaced(step["detail"]) == spaced(detail), f"values of instruction {n}", (step["detail"], detail))
+    expect(shown["back"]["detail"] == shown["steps"][-2]["detail"], "a step back", shown["back"])
+
+
+def walk(v3demu, path, folder, scenario):
+    with tempfile.TemporaryDirectory() as profile, \
+            subprocess.Popen([v3demu, "inspect", "--no-browser", path], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            address = server.stdout.readline().strip()
+            expect(re.fullmatch(r"http://127\.0\.0\.1:\d+/[0-9a-f]{32}/", address), "no address", address)
+            shutil.copy(os.path.join(HERE, "page_test.mjs"), folder)
+            said = run(["node", os.path.join(folder, "page_test.mjs"), shutil.which("chromium"), profile, address, scenario,
+                        os.path.join(folder, scenario + ".png")], cwd=folder)
+        finally:
+            server.terminate()
+            status = server.wait(20)
+    expect(status == 0, "inspect's end", status)
+    return json.loads(said)
+
+
+def page(v3demu, mesa, folder, device, scenario, *program):
+    for name in ("chromium", "npm", "node"):
+        if not shutil.which(name):
+            skip(name + " is not installed")
+    prefix = os.path.dirname(os.path.dirname(v3demu))
+    if not os.path.exists(os.path.join(prefix, "share", "v3demu", "inspect", "page.js")):
+        skip("the build made no page, for want of npm or its registry")
+    os.makedirs(folder, exist_ok=True)
+    modules(folder)
+    path = capture(v3demu, mesa, folder, device, program)
+    shown = walk(v3demu, path, folder, scenario)
+    expect(shown["title"] == os.path.basename(path), "the name of the capture", shown["title"])
+    expect(shown["errors"] == [], "the page's errors", shown["errors"])
+    expect(shown["elsewhere"] == [], "requests to elsewhere", shown["elsewhere"])
+    if scenario == "compute":
+        expect(shown["listing"] > 20, "the listing is short", shown)
+        selection = f"job={shown['job']},stage=compute"
+    else:
+        x, y = shown["pixel"]
+        expect((x, y) == (shown["width"] // 2 + 1, shown["height"] // 2), "the pixel that was picked", shown["pixel"])
+        expect(shown["events"][0] == "begin" and shown["events"][-1] == "store", "begin and end of the history", shown["events"])
+        expect(shown["again"] == shown["steps"][-2]["detail"], "the shared address", shown["again"])
+        selection = f"job={shown['job']},stage=fragment,pixel={x}:{y}"
+    threads = threads_of(run([v3demu, "replay", f"--trace-qpu={selection}", path]))
+    if scenario == "picture":
+        expect(len(threads) == shown["runs"], "threads of the pixel", (len(threads), shown["runs"]))
+    compare_steps(shown, threads[-1])
+
+
+def main():
+    {"history": history, "page": page}[sys.argv[1]](*sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()

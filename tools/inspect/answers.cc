@@ -1,0 +1,503 @@
+#include "tools/inspect/answers.h"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "gpu/base/compare.h"
+#include "gpu/base/float16.h"
+#include "gpu/chip/profile.h"
+#include "gpu/draw/modes.h"
+#include "gpu/perf/timing/prediction.h"
+#include "tools/cli/captures/job_listing.h"
+
+namespace v3d::inspect {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using daemon::CapturedJob;
+
+/// Instructions in one answer.
+constexpr uint64_t kMostSteps = 2048;
+/// Draws in one answer.
+constexpr size_t kMostDraws = 20'000;
+
+// Texts of the enumerations of draws.
+#define V3D_ROW(name, value, text, ...) \
+  case value:                           \
+    return text;
+const char* text_of(draw::Mode mode) {
+  switch (static_cast<int>(mode)) { V3D_DRAW_MODES(V3D_ROW) }
+  return "?";
+}
+const char* text_of(Compare function) {
+  switch (static_cast<int>(function)) { V3D_COMPARE_FUNCTIONS(V3D_ROW) }
+  return "?";
+}
+const char* text_of(draw::StencilOp op) {
+  switch (static_cast<int>(op)) { V3D_STENCIL_OPS(V3D_ROW) }
+  return "?";
+}
+const char* text_of(draw::BlendMode mode) {
+  switch (static_cast<int>(mode)) { V3D_BLEND_MODES(V3D_ROW) }
+  return "?";
+}
+const char* text_of(draw::BlendFactor factor) {
+  switch (static_cast<int>(factor)) { V3D_BLEND_FACTORS(V3D_ROW) }
+  return "?";
+}
+#undef V3D_ROW
+
+const char* text_of(tlb::ColorType type) {
+  constexpr const char* kNames[] = {"8i", "8ui", "8", "16i", "16ui", "16f", "32i", "32ui", "32f"};
+  return kNames[static_cast<size_t>(type)];
+}
+const char* text_of(tlb::DepthType type) {
+  constexpr const char* kNames[] = {"32F", "24", "16"};
+  return kNames[static_cast<size_t>(type)];
+}
+const char* text_of(PixelEvent::Kind kind) {
+  constexpr const char* kNames[] = {"begin", "load", "clear", "store", "fragment"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+std::string hex(uint32_t value) { return absl::StrFormat("0x%08x", value); }
+
+/// What stands in captures need not be text.
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+Answer good(const Json& json) { return {200, true, text_of(json)}; }
+Answer wrong(int status, const std::string& message) {
+  return {status, true, text_of(Json{{"error", message}})};
+}
+Answer wrong(const absl::Status& status) {
+  const int code = absl::IsNotFound(status) ? 404 : absl::IsInvalidArgument(status) ? 400 : 500;
+  return wrong(code, std::string(status.message()));
+}
+Answer with_pixels(const Json& json, const std::vector<uint32_t>& pixels) {
+  const std::string head = text_of(json);
+  const auto size = static_cast<uint32_t>(head.size());
+  Answer answer{200, false, std::string(4, '\0')};
+  std::memcpy(answer.body.data(), &size, sizeof size);
+  answer.body += head;
+  answer.body.append(reinterpret_cast<const char*>(pixels.data()), pixels.size() * sizeof pixels[0]);
+  return answer;
+}
+
+/// The numbers that a question comes with.
+class Numbers {
+ public:
+  explicit Numbers(const Parameters& parameters) : parameters_(parameters) {}
+
+  /// @param otherwise  where there is none; nothing: there has to be one
+  uint32_t get(const char* name, std::optional<uint32_t> otherwise = {}) {
+    const std::optional<std::string> text = parameters_(name);
+    uint32_t number = 0;
+    if (!text && otherwise) return *otherwise;
+    if (!text || !absl::SimpleAtoi(*text, &number))
+      wrong_ = absl::StrCat(text ? "no number: " : "a number is missing: ", name);
+    return number;
+  }
+  /// Empty: nothing.
+  const std::string& wrong() const { return wrong_; }
+
+ private:
+  const Parameters& parameters_;
+  std::string wrong_;
+};
+
+double depth_of(tlb::DepthType type, uint32_t stored) {
+  switch (type) {
+    case tlb::DepthType::k24:
+      return stored / double{0xffffff};
+    case tlb::DepthType::k16:
+      return stored / double{0xffff};
+    case tlb::DepthType::k32F:
+      break;
+  }
+  return double{std::bit_cast<float>(stored)};
+}
+
+Json json_of(const tlb::Config& config, const Sample& sample) {
+  Json colors = Json::array();
+  for (size_t rt = 0; rt < tlb::kMaxRenderTargets; ++rt) {
+    if (!config.targets[rt].used) continue;
+    Json channels = Json::array();
+    for (const double value : channels_of(config.targets[rt], sample.colors[rt])) channels.push_back(value);
+    colors.push_back(
+        {{"target", rt},
+         {"rgba8", rgba8_of(config.targets[rt], sample.colors[rt])},
+         {"channels", channels},
+         {"words",
+          {sample.colors[rt][0], sample.colors[rt][1], sample.colors[rt][2], sample.colors[rt][3]}}});
+  }
+  return {{"depth", depth_of(config.depth_type, sample.depth)},
+          {"stored_depth", sample.depth},
+          {"stencil", sample.stencil},
+          {"colors", colors}};
+}
+
+Json json_of(const tlb::Config& config) {
+  Json targets = Json::array();
+  for (size_t rt = 0; rt < tlb::kMaxRenderTargets; ++rt)
+    if (config.targets[rt].used)
+      targets.push_back({{"target", rt},
+                         {"type", text_of(config.targets[rt].type)},
+                         {"bits", 32 << config.targets[rt].bpp}});
+  return {{"width", config.width},
+          {"height", config.height},
+          {"tile_width", config.tile_width},
+          {"tile_height", config.tile_height},
+          {"samples", config.multisample ? 4 : 1},
+          {"depth_type", text_of(config.depth_type)},
+          {"targets", targets}};
+}
+
+std::string summary_of(const CapturedJob& job) {
+  switch (job.kind) {
+    case CapturedJob::kBin:
+      return absl::StrFormat("list at 0x%08x", job.cl().bcl_start);
+    case CapturedJob::kRender:
+      if (job.surfaces) return absl::StrFormat("%dx%d", job.surfaces->width, job.surfaces->height);
+      return absl::StrFormat("list at 0x%08x", job.cl().rcl_start);
+    case CapturedJob::kCsd: {
+      const auto count = [&](size_t n) { return job.csd().cfg[n] >> 16 ? job.csd().cfg[n] >> 16 : 65536u; };
+      return absl::StrFormat("%dx%dx%d workgroups, program 0x%08x", count(0), count(1), count(2),
+                             job.csd().cfg[5] & ~7u);
+    }
+    case CapturedJob::kUser:
+      return absl::StrFormat("%d programs", job.programs->programs.size());
+    default:
+      return absl::StrFormat("%dx%d to 0x%08x", job.tfu().ios & 0xffff, job.tfu().ios >> 16, job.tfu().ioa);
+  }
+}
+
+Answer capture(Inspector& inspector, const std::string& file) {
+  Json jobs = Json::array();
+  uint32_t number = 0;
+  for (const CapturedJob& job : inspector.jobs())
+    jobs.push_back({{"number", ++number},
+                    {"kind", tools::kind_name(job)},
+                    {"client", job.context},
+                    {"submission", job.submission},
+                    {"summary", summary_of(job)}});
+  return good({{"file", file},
+               {"board", inspector.profile().name},
+               {"description", inspector.profile().description},
+               {"jobs", jobs}});
+}
+
+std::string text_of(const draw::StencilConfig& s) {
+  return absl::StrFormat("(%d & 0x%02x) %s stored; else %s, depth fails %s, passes %s, writes 0x%02x", s.ref,
+                         s.test_mask, text_of(static_cast<Compare>(static_cast<int>(s.func) & 7)),
+                         text_of(s.fail), text_of(s.depth_fail), text_of(s.pass), s.write_mask);
+}
+
+std::string text_of(const draw::BlendConfig& b) {
+  return absl::StrFormat("rgb %s(src * %s, dst * %s), alpha %s(src * %s, dst * %s)", text_of(b.color_mode),
+                         text_of(b.color_src), text_of(b.color_dst), text_of(b.alpha_mode),
+                         text_of(b.alpha_src), text_of(b.alpha_dst));
+}
+
+/// State that decides on fragments, line by line.
+Json state_of(const draw::DrawState& state) {
+  Json lines = Json::array();
+  const draw::CfgBits& cfg = state.cfg;
+  lines.push_back(absl::StrFormat("depth: passes if %s, %s", text_of(cfg.depth_func),
+                                  cfg.z_write ? "is written" : "is not written"));
+  if (cfg.depth_offset)
+    lines.push_back(absl::StrFormat("depth offset: factor %g, units %g, limit %g", state.offset_factor,
+                                    state.offset_units, state.offset_limit));
+  if (cfg.stencil) {
+    lines.push_back("stencil, front: " + text_of(state.front));
+    lines.push_back("stencil, back: " + text_of(state.back));
+  }
+  for (size_t rt = 0; rt < state.blend.size(); ++rt) {
+    if (cfg.blend && ((state.blend_enables >> rt) & 1))
+      lines.push_back(absl::StrFormat("blending of target %d: %s", rt, text_of(state.blend[rt])));
+    if (state.color_masks[rt] & 15)
+      lines.push_back(
+          absl::StrFormat("target %d: channels are not written: %s%s%s%s", rt,
+                          state.color_masks[rt] & 1 ? "R" : "", state.color_masks[rt] & 2 ? "G" : "",
+                          state.color_masks[rt] & 4 ? "B" : "", state.color_masks[rt] & 8 ? "A" : ""));
+  }
+  if (cfg.draw_front != cfg.draw_back)
+    lines.push_back(cfg.draw_front ? "back faces are culled" : "front faces are culled");
+  lines.push_back(absl::StrFormat("clip window: %d, %d, %dx%d", state.clip_left, state.clip_bottom,
+                                  state.clip_width, state.clip_height));
+  if (state.occlusion_counter != 0) lines.push_back("occlusion counter at " + hex(state.occlusion_counter));
+  return lines;
+}
+
+Json json_of(const draw::Draw& draw, size_t number, uint64_t entries) {
+  const draw::ShaderRecord& record = *draw.record;
+  Json programs = Json::array();
+  const auto add = [&](const char* stage, const draw::ShaderCode& code) {
+    if (code.code != 0) programs.push_back({{"stage", stage}, {"code", hex(code.code)}});
+  };
+  add("coordinate", record.cs);
+  add("vertex", record.vs);
+  if (record.has_gs) add("geometry", record.gs_render);
+  add("fragment", record.fs);
+  return {{"number", number},
+          {"mode", text_of(draw.call.mode)},
+          {"count", draw.call.count},
+          {"instances", draw.call.instances},
+          {"indexed", draw.call.indexed},
+          {"vertices", draw.vertices.size()},
+          {"primitives", draw.primitives.size()},
+          {"entries", entries},
+          {"programs", programs},
+          {"state", state_of(draw.state)}};
+}
+
+Answer job(Inspector& inspector, uint32_t number) {
+  const auto bin = inspector.draws(number);
+  if (!bin.ok()) return wrong(bin.status());
+  Json draws = Json::array();
+  size_t left_out = 0;
+  if (*bin) {
+    std::vector<uint64_t> entries((*bin)->draws.size());
+    for (const auto& tile : (*bin)->tiles)
+      for (const draw::ListEntry& entry : tile) ++entries[entry.draw];
+    for (size_t n = 0; n < (*bin)->draws.size(); ++n)
+      if (n < kMostDraws)
+        draws.push_back(json_of((*bin)->draws[n], n, entries[n]));
+      else
+        ++left_out;
+  }
+  return good({{"draws", draws}, {"left_out", left_out}});
+}
+
+Answer time(Inspector& inspector, uint32_t number) {
+  const auto time = inspector.time(number);
+  if (!time.ok()) return wrong(time.status());
+  if (!time->prediction) return good({{"end", time->end}, {"why_not", time->why_not}});
+  const timing::Prediction& p = *time->prediction;
+  Json draws = Json::array(), spans = Json::array(), programs = Json::array();
+  for (const auto& draw : p.draws)
+    draws.push_back({{"clocks", draw.qpu_clocks}, {"quads", draw.quads}, {"vertices", draw.vertices}});
+  for (const auto& program : p.programs) {
+    Json at = Json::array();
+    for (const auto& instruction : program.at)
+      at.push_back({instruction.issued, timing::sum(instruction.stalls)});
+    programs.push_back({{"stage", program.stage},
+                        {"code", hex(program.code)},
+                        {"batches", program.batches},
+                        {"instructions", program.instructions},
+                        {"stalled", timing::sum(program.stalls)},
+                        {"at", at}});
+  }
+  return good({{"end", time->end},
+               {"ns", p.ns() - p.submit_ns},
+               {"submit_ns", p.submit_ns},
+               {"bound", timing::bound_name(p.bound())},
+               {"qpu_share", p.qpu_share()},
+               {"tmu_share", p.tmu_share()},
+               {"dram_share", p.dram_share()},
+               {"draws", draws},
+               {"programs", programs}});
+}
+
+Answer listing(Inspector& inspector, uint32_t number) {
+  const auto lines = inspector.listing(number);
+  if (!lines.ok()) return wrong(lines.status());
+  return good({{"lines", *lines}, {"is_cut", lines->size() == Inspector::kMostLines}});
+}
+
+Answer picture(Inspector& inspector, uint32_t job, Numbers& numbers) {
+  const uint32_t last = numbers.get("draw", ~0u), layer = numbers.get("layer", 0),
+                 buffer = numbers.get("buffer", 0), sample = numbers.get("sample", 0);
+  if (!numbers.wrong().empty()) return wrong(400, numbers.wrong());
+  if (buffer > kStencilBuffer || buffer == kNoBuffer || sample > 3) return wrong(400, "no such buffer");
+  const auto picture = inspector.picture(job, last, layer, static_cast<uint8_t>(buffer), sample);
+  if (!picture.ok()) return wrong(picture.status());
+  Json head = json_of(picture->config);
+  head["layers"] = picture->layers;
+  if (picture->pixels.empty()) {
+    head["problem"] =
+        picture->width == 0 ? "the job stores nothing there" : "there is no such buffer, or it is too large";
+    head["width"] = head["height"] = 0;
+  }
+  return with_pixels(head, picture->pixels);
+}
+
+/// The test that a fragment failed in front of its program.
+const char* failed_test(const draw::DrawState& state, const PixelEvent& event, tlb::DepthType type) {
+  if (state.cfg.stencil) {
+    const draw::StencilConfig& face = event.back_facing ? state.back : state.front;
+    const uint32_t ref = face.ref & face.test_mask, stored = event.before.stencil & face.test_mask;
+    if (!passes_when(face.func, ref < stored ? 0 : ref == stored ? 1 : 2)) return "stencil";
+  }
+  const double stored = depth_of(type, event.before.depth);
+  if (state.cfg.depth_bounds &&
+      (stored < double{state.depth_bounds_min} || stored > double{state.depth_bounds_max}))
+    return "depth bounds";
+  return "depth";
+}
+
+Json json_of(const tlb::Config& config, const PixelEvent::Access& access) {
+  Json written = Json::array();
+  for (const uint32_t word : access.words) {
+    if (access.is_halves) {
+      written.push_back(double{half_to_float(static_cast<uint16_t>(word))});
+      written.push_back(double{half_to_float(static_cast<uint16_t>(word >> 16))});
+    } else {
+      written.push_back(double{std::bit_cast<float>(word)});
+    }
+  }
+  return {{"kind", access.is_depth ? "depth" : "color"},
+          {"target", access.target},
+          {"words", access.words},
+          {"written", written},
+          {"passed", access.passed},
+          {"before", json_of(config, access.before)},
+          {"after", json_of(config, access.after)}};
+}
+
+Json json_of(const tlb::Config& config, const draw::BinResult* bin, const PixelEvent& event) {
+  Json json = {{"kind", text_of(event.kind)},
+               {"before", json_of(config, event.before)},
+               {"after", json_of(config, event.after)}};
+  if (event.kind == PixelEvent::Kind::kLoad || event.kind == PixelEvent::Kind::kStore) {
+    json["buffer"] = event.transfer.buffer;
+    json["address"] = hex(event.transfer.address);
+  }
+  if (event.kind != PixelEvent::Kind::kFragment) return json;
+  json["draw"] = event.draw;
+  json["primitive"] = event.primitive;
+  json["back_facing"] = event.back_facing;
+  json["coverage"] = event.coverage;
+  json["depth"] = double{event.depth};
+  json["tests_early"] = event.tests_early;
+  json["passed_early"] = event.passed_early;
+  if (event.tests_early && event.passed_early == 0 && bin && event.draw < bin->draws.size())
+    json["failed"] = failed_test(bin->draws[event.draw].state, event, config.depth_type);
+  Json runs = Json::array();
+  for (const PixelEvent::Run& run : event.runs) {
+    Json accesses = Json::array();
+    for (const PixelEvent::Access& access : run.accesses) accesses.push_back(json_of(config, access));
+    runs.push_back({{"thread", run.thread},
+                    {"lane", run.lane},
+                    {"sample", run.sample},
+                    {"alive", run.alive},
+                    {"accesses", accesses}});
+  }
+  json["runs"] = runs;
+  return json;
+}
+
+PixelPlace place_of(uint32_t job, Numbers& numbers) {
+  return {job, numbers.get("layer", 0), numbers.get("x"), numbers.get("y"), numbers.get("sample", 0) & 3};
+}
+
+Answer history(Inspector& inspector, uint32_t job, Numbers& numbers) {
+  const PixelPlace place = place_of(job, numbers);
+  if (!numbers.wrong().empty()) return wrong(400, numbers.wrong());
+  const auto history = inspector.history(place);
+  if (!history.ok()) return wrong(history.status());
+  const auto bin = inspector.draws(job);
+  Json events = Json::array();
+  for (const PixelEvent& event : history->events)
+    events.push_back(json_of(history->config, bin.ok() ? bin->get() : nullptr, event));
+  return good({{"events", events}, {"is_cut", history->is_cut}, {"message", history->message}});
+}
+
+Json json_of(const Lanes& lanes) {
+  Json values = Json::array();
+  for (int n = 0; n < kLanes; ++n) values.push_back(uint32_t{lanes[n]});
+  return values;
+}
+
+Json json_of(const Steps& steps) {
+  Json all = Json::array(), initial = Json::array(), textures = Json::array();
+  for (const Lanes& lanes : steps.initial) initial.push_back(json_of(lanes));
+  for (const Step& step : steps.steps) {
+    Json changed = Json::array();
+    for (const auto& [number, lanes] : step.changed) changed.push_back({number, json_of(lanes)});
+    all.push_back({{"index", step.index},
+                   {"address", hex(step.address)},
+                   {"text", step.text},
+                   {"detail", step.detail},
+                   {"changed", changed},
+                   {"flags", step.flags}});
+  }
+  for (const UsedTexture& used : steps.textures) textures.push_back({used[0], used[1], used[2], used[3]});
+  return {{"program", hex(steps.program)},
+          {"tidx", steps.tidx},
+          {"executed", steps.executed},
+          {"threads", steps.threads},
+          {"error", steps.error},
+          {"registers", steps.registers},
+          {"flags", steps.flags},
+          {"initial", initial},
+          {"initial_flags", steps.initial_flags},
+          {"steps", all},
+          {"textures", textures}};
+}
+
+Answer steps(Inspector& inspector, uint32_t job, Numbers& numbers, const Parameters& parameters) {
+  StepsWanted wanted;
+  wanted.stage = parameters("stage").value_or("fragment");
+  wanted.thread = numbers.get("thread", 0);
+  wanted.first = numbers.get("first", 0);
+  wanted.count = std::min<uint64_t>(numbers.get("count", 512), kMostSteps);
+  const bool has_pixel = parameters("x").has_value();
+  const PixelPlace place = has_pixel ? place_of(job, numbers) : PixelPlace{};
+  if (!numbers.wrong().empty()) return wrong(400, numbers.wrong());
+  const auto steps = has_pixel ? inspector.fragment_steps(place, wanted) : inspector.steps(job, wanted);
+  if (!steps.ok()) return wrong(steps.status());
+  if (!steps->found)
+    return wrong(404, absl::StrFormat("no %s thread %d; the job runs %d", wanted.stage, wanted.thread,
+                                      steps->threads));
+  return good(json_of(*steps));
+}
+
+Answer texture(Inspector& inspector, uint32_t job, Numbers& numbers) {
+  UsedTexture used{};
+  used[0] = numbers.get("p0");
+  used[1] = numbers.get("p1", 0);
+  used[2] = numbers.get("p2", 0);
+  used[3] = numbers.get("p3", 0);
+  const uint32_t level = numbers.get("level", 0);
+  if (!numbers.wrong().empty()) return wrong(400, numbers.wrong());
+  const auto texture = inspector.texture(job, used, level);
+  if (!texture.ok()) return wrong(texture.status());
+  return with_pixels({{"address", hex(texture->address)},
+                      {"width", texture->width},
+                      {"height", texture->height},
+                      {"depth", texture->depth},
+                      {"levels", texture->levels},
+                      {"array_stride", texture->array_stride},
+                      {"stride", texture->stride},
+                      {"texel_bytes", texture->texel_bytes},
+                      {"format", texture->format},
+                      {"tiling", texture->tiling},
+                      {"problem", texture->problem}},
+                     texture->rgba);
+}
+
+}  // namespace
+
+Answer answer(Inspector& inspector, const std::string& file, const std::string& question,
+              const Parameters& parameters) {
+  if (question == "capture") return capture(inspector, file);
+  Numbers numbers(parameters);
+  const uint32_t number = numbers.get("job");
+  if (!numbers.wrong().empty()) return wrong(400, numbers.wrong());
+  if (question == "job") return job(inspector, number);
+  if (question == "time") return time(inspector, number);
+  if (question == "listing") return listing(inspector, number);
+  if (question == "picture") return picture(inspector, number, numbers);
+  if (question == "history") return history(inspector, number, numbers);
+  if (question == "steps") return steps(inspector, number, numbers, parameters);
+  if (question == "texture") return texture(inspector, number, numbers);
+  return wrong(404, "no such question");
+}
+
+}  // namespace v3d::inspect

@@ -1,0 +1,28 @@
+/// Answers of an Inspector for the page, as JSON, or as JSON with pixels behind it.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "tools/inspect/inspector.h"
+
+namespace v3d::inspect {
+
+struct Answer {
+  int status = 200;  ///< of HTTP
+  bool is_json = true;
+  /// JSON; if it is not: four bytes, little endian, say how many bytes of JSON follow, behind which pixels
+  /// stand, four bytes each.
+  std::string body;
+};
+
+/// The value of a parameter of the question; nothing: it has none of that name.
+using Parameters = std::function<std::optional<std::string>(const char* name)>;
+
+/// @param question  "capture", "job", "time", "listing", "picture", "history", "steps" or "texture"
+/// @param file  name of the capture, as it is shown
+Answer answer(Inspector& inspector, const std::string& file, const std::string& question,
+              const Parameters& parameters);
+
+}  // namespace v3d::inspect

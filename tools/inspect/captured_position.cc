@@ -1,0 +1,169 @@
+#include "tools/inspect/captured_position.h"
+
+#include <algorithm>
+#include <new>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "gpu/base/job_context.h"
+#include "gpu/chip/profile.h"
+#include "gpu/cle/executor.h"
+#include "gpu/csd/dispatch.h"
+#include "gpu/tfu/tfu.h"
+
+namespace v3d::inspect {
+namespace {
+
+using daemon::CapturedJob;
+
+/// Workers of jobs that need no order.
+constexpr int kMostWorkers = 8;
+/// TIDX values of bin jobs are the last ones, as gpu/device has them.
+constexpr int kBinThreads = 8;
+
+}  // namespace
+
+CapturedPosition::CapturedPosition(std::string path, qpu::Compiler* compiler)
+    : path_(std::move(path)),
+      compiler_(compiler),
+      together_(std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostWorkers) - 1) {}
+
+absl::StatusOr<std::unique_ptr<CapturedPosition>> CapturedPosition::open(const std::string& path,
+                                                                         qpu::Compiler* compiler) {
+  std::unique_ptr<CapturedPosition> position(new CapturedPosition(path, compiler));
+  if (absl::Status status = position->rewind(); !status.ok()) return status;
+  while (true) {
+    absl::StatusOr<CapturedJob> job = position->reader_->next();
+    if (absl::IsNotFound(job.status())) break;
+    if (!job.ok()) return job.status();
+    position->jobs_.push_back(*std::move(job));
+  }
+  if (absl::Status status = position->rewind(); !status.ok()) return status;
+  return position;
+}
+
+absl::Status CapturedPosition::rewind() {
+  memory_.reset();
+  bin_.reset();
+  clear_values_.clear();
+  compiled_.clear();
+  interpreted_.clear();
+  number_ = 0;
+  reader_.reset();
+  // What a snapshot keeps comes on top of what the reader takes.
+  auto reader = daemon::CaptureReader::open(path_, nullptr, daemon::CaptureReader::most_memory() / 2);
+  if (!reader.ok()) return reader.status();
+  reader_ = *std::move(reader);
+  return absl::OkStatus();
+}
+
+/// What jobs leave in memory, the capture has: none of them needs to be run.
+absl::Status CapturedPosition::advance() {
+  restore();
+  memory_.reset();
+  if (number_ != 0 && job().surfaces) clear_values_[job().context].take(*job().surfaces);
+  const absl::StatusOr<CapturedJob> next = reader_->next();
+  if (!next.ok()) return next.status();
+  ++number_;
+  return absl::OkStatus();
+}
+
+absl::Status CapturedPosition::seek(uint32_t number) {
+  if (number == 0 || number > jobs_.size())
+    return absl::NotFoundError(absl::StrFormat("no job %d; the capture holds %d", number, jobs_.size()));
+  if (number == number_) return absl::OkStatus();
+  const CapturedJob& wanted = jobs_[number - 1];
+  uint32_t bin = 0;
+  if (wanted.kind == CapturedJob::kRender && wanted.submission != 0)
+    for (uint32_t n = 1; n < number; ++n) {
+      const CapturedJob& job = jobs_[n - 1];
+      if (job.kind == CapturedJob::kBin && job.context == wanted.context &&
+          job.submission == wanted.submission)
+        bin = n;
+    }
+  if (number_ > (bin != 0 ? bin : number))
+    if (absl::Status status = rewind(); !status.ok()) return status;
+  bin_.reset();
+  std::shared_ptr<draw::BinResult> binned;
+  while (number_ < number) {
+    if (number_ == bin && bin != 0) {
+      run({.alone = true});
+      binned = bin_;
+    }
+    if (absl::Status status = advance(); !status.ok()) return status;
+  }
+  bin_ = std::move(binned);
+  return absl::OkStatus();
+}
+
+void CapturedPosition::keep_memory() {
+  if (!memory_) memory_.emplace(space());
+}
+
+void CapturedPosition::restore() {
+  if (memory_) memory_->restore();
+}
+
+device::Context& CapturedPosition::context() {
+  keep_memory();
+  return reader_->context(job().context);
+}
+
+Ran CapturedPosition::run(const RunWith& with) {
+  keep_memory();
+  restore();
+  return execute(job(), with);
+}
+
+Ran CapturedPosition::execute(const CapturedJob& captured, const RunWith& with) {
+  auto& caches = with.interpreted ? interpreted_ : compiled_;
+  std::unique_ptr<qpu::ProgramCache>& cache = caches[captured.context];
+  if (!cache)
+    cache = std::make_unique<qpu::ProgramCache>(profile().generation, with.interpreted ? nullptr : compiler_);
+  JobControl control;
+  JobError error;
+  perf::JobCounts counts;
+  ListProgress progress(static_cast<uint64_t>(profile().qpu_rate() * profile().qpu_count()));
+  JobContext context{.memory = space().memory(),
+                     .profile = &profile(),
+                     .pool = with.alone ? &alone_ : &together_,
+                     .programs = cache.get(),
+                     .counts = &counts,
+                     .error = &error,
+                     .cancel = &control.cancelled(),
+                     .watch = with.threads,
+                     .work = with.units,
+                     .control = &control,
+                     .progress = &progress};
+  try {
+    const device::ClJob list = captured.cl();
+    switch (captured.kind) {
+      case CapturedJob::kBin:
+        context.first_tidx = static_cast<uint32_t>(4 * profile().qpu_count() - kBinThreads);
+        bin_ = cle::run_bin_list(context, list.bcl_start, list.bcl_end);
+        break;
+      case CapturedJob::kRender: {
+        cle::ClearValues clear = clear_values_[captured.context];
+        if (captured.surfaces)
+          cle::run_surfaces(context, *captured.surfaces, bin_.get(), &clear);
+        else
+          cle::run_render_list(context, list.rcl_start, list.rcl_end, list.qma, bin_.get());
+        break;
+      }
+      case CapturedJob::kCsd:
+        csd::dispatch(context, captured.csd().cfg, captured.csd().indirect, &space());
+        break;
+      case CapturedJob::kTfu:
+        tfu::run(context, captured.tfu());
+        break;
+      default:
+        return {false, "user programs are not run here: what they do hangs on those of the jobs before"};
+    }
+  } catch (const std::bad_alloc&) {
+    error.set("out of memory");
+  }
+  return {!error.failed(), error.message()};
+}
+
+}  // namespace v3d::inspect

@@ -1,0 +1,80 @@
+/// A CapturedPosition stands before one job of a capture, with memory as that job found it, and runs the job
+/// as often as is wanted.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "daemon/capture.h"
+#include "gpu/base/thread_pool.h"
+#include "gpu/base/work_watch.h"
+#include "gpu/cle/surfaces.h"
+#include "gpu/draw/bin_result.h"
+#include "gpu/qpu/run/program_cache.h"
+#include "tools/inspect/memory_snapshot.h"
+
+namespace v3d::inspect {
+
+/// How a job is run.
+struct RunWith {
+  bool alone = false;                   ///< on one worker, so that threads come in the same order every time
+  bool interpreted = false;             ///< programs are not compiled
+  qpu::ThreadWatch* threads = nullptr;  ///< who watches the QPU threads
+  WorkWatch* units = nullptr;
+};
+
+struct Ran {
+  bool done = false;
+  std::string message;  ///< why not
+};
+
+class CapturedPosition {
+ public:
+  /// @param compiler  of QPU programs, which outlives the object; null: they are interpreted
+  static absl::StatusOr<std::unique_ptr<CapturedPosition>> open(const std::string& path,
+                                                                qpu::Compiler* compiler);
+
+  const chip::Profile& profile() const { return reader_->profile(); }
+  /// All jobs. That of number n is at n - 1.
+  const std::vector<daemon::CapturedJob>& jobs() const { return jobs_; }
+
+  /// Moves before a job, by its number from 1. A render job has its binning done then.
+  absl::Status seek(uint32_t number);
+  const daemon::CapturedJob& job() const { return jobs_[number_ - 1]; }
+  mmu::AddressSpace& space() { return reader_->context(job().context).space(); }
+  /// Of bin jobs what run() makes, of render jobs what their submission has binned; may be null.
+  std::shared_ptr<draw::BinResult> bin() const { return bin_; }
+
+  /// Runs the job; memory has what it leaves, until restore().
+  Ran run(const RunWith& with);
+  /// Memory as the job finds it.
+  void restore();
+  /// The context of the job, for gpu/device; restore() comes after it.
+  device::Context& context();
+
+ private:
+  explicit CapturedPosition(std::string path, qpu::Compiler* compiler);
+  absl::Status rewind();
+  absl::Status advance();
+  void keep_memory();
+  Ran execute(const daemon::CapturedJob& job, const RunWith& with);
+
+  const std::string path_;
+  qpu::Compiler* const compiler_;
+  std::unique_ptr<daemon::CaptureReader> reader_;
+  std::vector<daemon::CapturedJob> jobs_;
+  uint32_t number_ = 0;                   // of the job, 0: before the first one
+  std::optional<MemorySnapshot> memory_;  // of the job, once it was run
+  std::shared_ptr<draw::BinResult> bin_;
+  std::map<uint32_t, cle::ClearValues> clear_values_;  // by context, of the jobs before
+  std::map<uint32_t, std::unique_ptr<qpu::ProgramCache>> compiled_, interpreted_;  // by context
+  ThreadPool alone_{0}, together_;
+};
+
+}  // namespace v3d::inspect

@@ -1,0 +1,176 @@
+#include "tools/inspect/inspector.h"
+
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "gpu/device/device.h"
+#include "gpu/perf/record/sampling.h"
+#include "tools/cli/captures/captures.h"
+#include "tools/cli/captures/job_listing.h"
+
+namespace v3d::inspect {
+
+using daemon::CapturedJob;
+
+namespace {
+
+/// While it lives, tiles draw a part of what was binned for them.
+class PartOfLists {
+ public:
+  /// @param bin  may be null  @param limit  limit(number of the list, list)
+  template <typename Limit>
+  PartOfLists(draw::BinResult* bin, const Limit& limit) : bin_(bin) {
+    if (bin == nullptr) return;
+    whole_ = bin->tiles;
+    for (size_t n = 0; n < bin->tiles.size(); ++n) limit(n, bin->tiles[n]);
+  }
+  ~PartOfLists() {
+    if (bin_ != nullptr) bin_->tiles = std::move(whole_);
+  }
+  PartOfLists(const PartOfLists&) = delete;
+  PartOfLists& operator=(const PartOfLists&) = delete;
+
+ private:
+  draw::BinResult* const bin_;
+  std::vector<std::vector<draw::ListEntry>> whole_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Inspector>> Inspector::open(const std::string& path, qpu::Compiler* compiler) {
+  auto position = CapturedPosition::open(path, compiler);
+  if (!position.ok()) return position.status();
+  return std::unique_ptr<Inspector>(new Inspector(*std::move(position)));
+}
+
+absl::Status Inspector::seek_render(uint32_t job) {
+  if (absl::Status status = position_->seek(job); !status.ok()) return status;
+  if (position_->job().kind == CapturedJob::kRender) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrFormat("job %d renders nothing", job));
+}
+
+absl::StatusOr<std::shared_ptr<const draw::BinResult>> Inspector::draws(uint32_t job) {
+  const std::lock_guard lock(mutex_);
+  if (absl::Status status = position_->seek(job); !status.ok()) return status;
+  if (position_->job().kind == CapturedJob::kBin && !position_->bin()) {
+    position_->run({.alone = true});
+    position_->restore();
+  }
+  return std::shared_ptr<const draw::BinResult>(position_->bin());
+}
+
+absl::StatusOr<BufferPicture> Inspector::picture(uint32_t job, uint32_t last, uint32_t layer, uint8_t buffer,
+                                                 uint32_t sample) {
+  const std::lock_guard lock(mutex_);
+  if (absl::Status status = seek_render(job); !status.ok()) return status;
+  const PartOfLists part(position_->bin().get(), [&](size_t, std::vector<draw::ListEntry>& list) {
+    std::erase_if(list, [&](const draw::ListEntry& entry) { return entry.draw > last; });
+  });
+  TilePictures pictures(layer, buffer, sample);
+  position_->run({.units = &pictures});
+  position_->restore();
+  return pictures.take();
+}
+
+std::string Inspector::follow(const PixelPlace& place, PixelHistory& history) {
+  const std::shared_ptr<draw::BinResult> bin = position_->bin();
+  const PartOfLists part(bin.get(), [&](size_t number, std::vector<draw::ListEntry>& list) {
+    const uint32_t column = place.x / bin->tile_width, row = place.y / bin->tile_height;
+    if (number % bin->tiles_x != column || number / bin->tiles_x % bin->tiles_y != row) list.clear();
+  });
+  const Ran ran = position_->run({.alone = true, .interpreted = true, .units = &history});
+  position_->restore();
+  return ran.message;
+}
+
+absl::StatusOr<History> Inspector::history(const PixelPlace& place) {
+  const std::lock_guard lock(mutex_);
+  if (absl::Status status = seek_render(place.job); !status.ok()) return status;
+  PixelHistory history(position_->bin().get(), place.layer, place.x, place.y, place.sample);
+  const std::string message = follow(place, history);
+  return History{history.events(), history.is_cut(), history.config(), message};
+}
+
+absl::StatusOr<Steps> Inspector::fragment_steps(const PixelPlace& place, const StepsWanted& wanted) {
+  const std::lock_guard lock(mutex_);
+  if (absl::Status status = seek_render(place.job); !status.ok()) return status;
+  ThreadSteps steps(profile().generation, wanted);
+  PixelHistory history(position_->bin().get(), place.layer, place.x, place.y, place.sample, &steps);
+  follow(place, history);
+  return steps.take();
+}
+
+absl::StatusOr<Steps> Inspector::steps(uint32_t job, const StepsWanted& wanted) {
+  const std::lock_guard lock(mutex_);
+  if (absl::Status status = position_->seek(job); !status.ok()) return status;
+  ThreadSteps steps(profile().generation, wanted);
+  position_->run({.alone = true, .interpreted = true, .threads = &steps});
+  position_->restore();
+  return steps.take();
+}
+
+absl::StatusOr<Inspector::Time> Inspector::time(uint32_t job) {
+  const std::lock_guard lock(mutex_);
+  if (const auto known = times_.find(job); known != times_.end()) return known->second;
+  if (absl::Status status = position_->seek(job); !status.ok()) return status;
+  const CapturedJob& captured = position_->job();
+  Time& time = times_[job];
+  if (captured.kind == CapturedJob::kUser) {
+    time.why_not = "user programs are not run here";
+    return time;
+  }
+  ThreadPool pool(0);
+  device::Device device(profile(), pool);
+  device.set_timing(timing::kWhole);
+  JobControl control;
+  position_->restore();
+  device::Context& context = position_->context();
+  device::JobResult result;
+  std::shared_ptr<const draw::BinResult> bin;
+  switch (captured.kind) {
+    case CapturedJob::kBin:
+      result = device.run_bin(context, captured.cl(), control, &bin);
+      break;
+    case CapturedJob::kRender:
+      result = device.run_render(context, captured.cl(), control, position_->bin());
+      break;
+    case CapturedJob::kCsd:
+      result = device.run_csd(context, captured.csd(), control);
+      break;
+    default:
+      result = device.run_tfu(context, captured.tfu(), control);
+  }
+  position_->restore();
+  time = {result.prediction, result.end_name(),
+          result.message.empty() ? result.why_not_predicted() : result.message};
+  return time;
+}
+
+absl::StatusOr<std::vector<std::string>> Inspector::listing(uint32_t job) {
+  const std::lock_guard lock(mutex_);
+  if (absl::Status status = position_->seek(job); !status.ok()) return status;
+  std::vector<std::string> lines;
+  tools::list_job(position_->job(), position_->space(), profile(), [&lines](std::string_view line) {
+    if (lines.size() < kMostLines) lines.emplace_back(line);
+  });
+  return lines;
+}
+
+absl::StatusOr<TexturePicture> Inspector::texture(uint32_t job, const UsedTexture& used, uint32_t level) {
+  const std::lock_guard lock(mutex_);
+  if (absl::Status status = position_->seek(job); !status.ok()) return status;
+  TexturePicture picture = read_texture(position_->space().memory(), profile(), used, level);
+  position_->space().take_faults();
+  return picture;
+}
+
+absl::Status Inspector::run_whole(uint32_t job, const std::function<void(mmu::AddressSpace&)>& see) {
+  const std::lock_guard lock(mutex_);
+  if (absl::Status status = position_->seek(job); !status.ok()) return status;
+  const Ran ran = position_->run({});
+  if (ran.done) see(position_->space());
+  position_->restore();
+  return ran.done ? absl::OkStatus() : absl::InternalError(ran.message);
+}
+
+}  // namespace v3d::inspect

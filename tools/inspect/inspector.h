@@ -1,0 +1,76 @@
+/// An Inspector answers what the page of `v3demu inspect` asks of a capture.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "gpu/perf/timing/prediction.h"
+#include "tools/inspect/captured_position.h"
+#include "tools/inspect/pixel_history.h"
+#include "tools/inspect/texture_picture.h"
+#include "tools/inspect/thread_steps.h"
+#include "tools/inspect/tile_pictures.h"
+
+namespace v3d::inspect {
+
+/// A pixel of a layer of a render job.
+struct PixelPlace {
+  uint32_t job = 0, layer = 0, x = 0, y = 0, sample = 0;
+};
+
+struct History {
+  std::vector<PixelEvent> events;
+  bool is_cut = false;
+  tlb::Config config;
+  std::string message;  ///< why the job did not end well
+};
+
+/// Thread safe: one question is answered after the other.
+class Inspector {
+ public:
+  /// @param compiler  of QPU programs, which outlives the object; null: they are interpreted
+  static absl::StatusOr<std::unique_ptr<Inspector>> open(const std::string& path, qpu::Compiler* compiler);
+
+  const chip::Profile& profile() const { return position_->profile(); }
+  const std::vector<daemon::CapturedJob>& jobs() const { return position_->jobs(); }
+
+  /// What a bin job makes, or what a render job draws; may be null.
+  absl::StatusOr<std::shared_ptr<const draw::BinResult>> draws(uint32_t job);
+  /// The buffer after the draws up to and including `last`. @param buffer, sample  as for TilePictures
+  absl::StatusOr<BufferPicture> picture(uint32_t job, uint32_t last, uint32_t layer, uint8_t buffer,
+                                        uint32_t sample);
+  absl::StatusOr<History> history(const PixelPlace& place);
+  /// Of a thread of the job.
+  absl::StatusOr<Steps> steps(uint32_t job, const StepsWanted& wanted);
+  /// Of a fragment thread of the tile that the pixel is in, as PixelEvent::Run::thread has it.
+  absl::StatusOr<Steps> fragment_steps(const PixelPlace& place, const StepsWanted& wanted);
+  struct Time {
+    std::shared_ptr<const timing::Prediction> prediction;  ///< null: there is none
+    std::string end, why_not;
+  };
+  absl::StatusOr<Time> time(uint32_t job);
+  /// As `v3demu decode` prints it, kMostLines at most.
+  static constexpr size_t kMostLines = 200'000;
+  absl::StatusOr<std::vector<std::string>> listing(uint32_t job);
+  absl::StatusOr<TexturePicture> texture(uint32_t job, const UsedTexture& used, uint32_t level);
+  /// Calls see(space) with the memory as the job leaves it.
+  absl::Status run_whole(uint32_t job, const std::function<void(mmu::AddressSpace&)>& see);
+
+ private:
+  explicit Inspector(std::unique_ptr<CapturedPosition> position) : position_(std::move(position)) {}
+  absl::Status seek_render(uint32_t job);
+  std::string follow(const PixelPlace& place, PixelHistory& history);
+
+  std::mutex mutex_;
+  std::unique_ptr<CapturedPosition> position_;
+  std::map<uint32_t, Time> times_;
+};
+
+}  // namespace v3d::inspect

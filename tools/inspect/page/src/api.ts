@@ -1,0 +1,172 @@
+// What the server answers; tools/inspect/answers.cc makes it.
+
+export interface Job {
+  number: number;
+  kind: "bin" | "render" | "compute" | "tfu" | "user";
+  client: number;
+  submission: number;
+  summary: string;
+}
+export interface Capture {
+  file: string;
+  board: string;
+  description: string;
+  jobs: Job[];
+}
+export interface Draw {
+  number: number;
+  mode: string;
+  count: number;
+  instances: number;
+  indexed: boolean;
+  vertices: number;
+  primitives: number;
+  entries: number;
+  programs: { stage: string; code: string }[];
+  state: string[];
+}
+export interface Draws {
+  draws: Draw[];
+  left_out: number;
+}
+export interface ProgramTime {
+  stage: string;
+  code: string;
+  batches: number;
+  instructions: number;
+  stalled: number;
+  at: [number, number][];
+}
+export interface Time {
+  end: string;
+  why_not?: string;
+  ns?: number;
+  bound?: string;
+  draws?: { clocks: number; quads: number; vertices: number }[];
+  programs?: ProgramTime[];
+}
+export interface Frame {
+  width: number;
+  height: number;
+  tile_width: number;
+  tile_height: number;
+  samples: number;
+  layers: number;
+  depth_type: string;
+  targets: { target: number; type: string; bits: number }[];
+  problem?: string;
+}
+export interface Sample {
+  depth: number | null;
+  stored_depth: number;
+  stencil: number;
+  colors: { target: number; rgba8: number; channels: (number | null)[]; words: number[] }[];
+}
+export interface Access {
+  kind: "color" | "depth";
+  target: number;
+  words: number[];
+  written: (number | null)[];
+  passed: number;
+  before: Sample;
+  after: Sample;
+}
+export interface Run {
+  thread: number;
+  lane: number;
+  sample: number;
+  alive: number;
+  accesses: Access[];
+}
+export interface PixelEvent {
+  kind: "begin" | "load" | "clear" | "store" | "fragment";
+  before: Sample;
+  after: Sample;
+  buffer?: number;
+  address?: string;
+  draw?: number;
+  primitive?: number;
+  back_facing?: boolean;
+  coverage?: number;
+  depth?: number;
+  tests_early?: boolean;
+  passed_early?: number;
+  failed?: string;
+  runs?: Run[];
+}
+export interface History {
+  events: PixelEvent[];
+  is_cut: boolean;
+  message: string;
+}
+export interface Step {
+  index: number;
+  address: string;
+  text: string;
+  detail: string;
+  changed: [number, number[]][];
+  flags: number[];
+}
+export interface Steps {
+  program: string;
+  tidx: number;
+  executed: number;
+  threads: number;
+  error: string;
+  registers: string[];
+  flags: string[];
+  initial: number[][];
+  initial_flags: number[];
+  steps: Step[];
+  textures: [number, number, number, number][];
+}
+export interface Texture {
+  address: string;
+  width: number;
+  height: number;
+  depth: number;
+  levels: number;
+  array_stride: number;
+  stride: number;
+  texel_bytes: number;
+  format: string;
+  tiling: string;
+  problem: string;
+}
+export interface Pixels<Head> {
+  head: Head;
+  words: Uint32Array;
+}
+
+export type Question = Record<string, string | number | undefined>;
+
+function path(question: string, parameters: Question): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters)) if (value !== undefined) query.set(name, String(value));
+  return `ask/${question}?${query}`;
+}
+
+async function fetched(question: string, parameters: Question, signal?: AbortSignal): Promise<Response> {
+  const response = await fetch(path(question, parameters), { signal: signal ?? null });
+  if (response.ok) return response;
+  const text = await response.text();
+  let message = text;
+  try {
+    message = (JSON.parse(text) as { error: string }).error;
+  } catch {
+    // It is no JSON: shown as it is.
+  }
+  throw new Error(message || response.statusText);
+}
+
+export async function ask<T>(question: string, parameters: Question = {}, signal?: AbortSignal): Promise<T> {
+  return (await (await fetched(question, parameters, signal)).json()) as T;
+}
+
+/// An answer with pixels: the length of the JSON, the JSON, the pixels.
+export async function askPixels<Head>(question: string, parameters: Question, signal?: AbortSignal): Promise<Pixels<Head>> {
+  const buffer = await (await fetched(question, parameters, signal)).arrayBuffer();
+  const length = new DataView(buffer).getUint32(0, true);
+  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as Head;
+  return { head, words: new Uint32Array(buffer.slice(4 + length)) };
+}

@@ -1,0 +1,127 @@
+import { ask } from "./api";
+import type { History as Answer, PixelEvent, Sample } from "./api";
+import { useAnswer } from "./address";
+import type { Place } from "./address";
+import { color, number } from "./text";
+
+/// What became of a fragment, in a few words.
+export function verdict(event: PixelEvent): { text: string; good: boolean } {
+  if (event.failed) return { text: `fails the ${event.failed} test`, good: false };
+  const runs = event.runs ?? [];
+  if (runs.length === 0) return { text: "its program did not run", good: false };
+  const late = runs.flatMap((run) => run.accesses).filter((access) => access.kind === "depth");
+  if (!event.tests_early && late.length > 0 && late.every((access) => access.passed === 0)) return { text: "fails the late depth or stencil test", good: false };
+  if (runs.every((run) => run.alive === 0)) return { text: "discarded by its program", good: false };
+  const writes = runs.flatMap((run) => run.accesses).filter((access) => access.kind === "color");
+  if (writes.length === 0) return { text: "writes no colour", good: true };
+  return { text: "writes", good: true };
+}
+
+function Value({ sample, target }: { sample: Sample; target: number }) {
+  const value = sample.colors.find((one) => one.target === target);
+  if (!value) return <span>-</span>;
+  return (
+    <span class="numbers">
+      <span class="swatch" style={{ background: color(value.rgba8) }} /> {value.channels.map((channel) => number(channel)).join(" ")}
+    </span>
+  );
+}
+
+function Both({ before, after }: { before: Sample; after: Sample }) {
+  return (
+    <table>
+      <tbody>
+        <tr>
+          <th>depth</th>
+          <td class="numbers">{number(before.depth)}</td>
+          <td class={`numbers ${before.stored_depth === after.stored_depth ? "" : "changed"}`}>{number(after.depth)}</td>
+        </tr>
+        <tr>
+          <th>stencil</th>
+          <td class="numbers">{before.stencil}</td>
+          <td class={`numbers ${before.stencil === after.stencil ? "" : "changed"}`}>{after.stencil}</td>
+        </tr>
+        {before.colors.map((one, n) => (
+          <tr key={one.target}>
+            <th>colour {one.target}</th>
+            <td><Value sample={before} target={one.target} /></td>
+            <td class={String(one.words) === String(after.colors[n]?.words) ? "" : "changed"}><Value sample={after} target={one.target} /></td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+const kBuffers: Record<number, string> = { 9: "depth", 10: "stencil", 11: "depth and stencil" };
+function title(event: PixelEvent): string {
+  const buffer = kBuffers[event.buffer ?? 0] ?? `colour ${event.buffer}`;
+  switch (event.kind) {
+    case "begin":
+      return "The tile begins";
+    case "clear":
+      return "Cleared";
+    case "load":
+      return `${buffer} loaded from ${event.address}`;
+    case "store":
+      return `${buffer} stored to ${event.address}`;
+    case "fragment":
+      return `Draw ${event.draw}, primitive ${event.primitive}`;
+  }
+}
+
+function Fragment({ event, place, move }: { event: PixelEvent; place: Place; move: (change: Partial<Place>) => void }) {
+  const outcome = verdict(event);
+  return (
+    <div>
+      <span class={outcome.good ? "good" : "bad"}>{outcome.text}</span>{" "}
+      <span class="faint">
+        depth {number(event.depth ?? null)}, {event.back_facing ? "back" : "front"}, {event.tests_early ? "tests early" : "tests late"}
+        {event.coverage !== 1 ? `, samples ${event.coverage!.toString(2).padStart(4, "0")}` : ""}
+      </span>
+      {(event.runs ?? []).map((run) => (
+        <div key={run.thread}>
+          {run.accesses.map((access, n) => (
+            <div key={n} class="numbers">
+              program writes {access.kind === "color" ? `colour ${access.target}` : "depth"}: {access.written.map((value) => number(value)).join(" ")}
+            </div>
+          ))}
+          <button class="debug" data-thread={run.thread} aria-pressed={place.view === "shader" && place.thread === run.thread}
+            onClick={() => move({ view: "shader", stage: "fragment", thread: run.thread, lane: run.lane, step: 0 })}>
+            debug lane {run.lane} of thread {run.thread}
+          </button>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+export function History({ place, move }: { place: Place; move: (change: Partial<Place>) => void }) {
+  const pixel = place.pixel;
+  const key = pixel && [place.job, place.layer, place.sample, ...pixel].join(" ");
+  const answer = useAnswer(key, (signal) =>
+    ask<Answer>("history", { job: place.job, layer: place.layer, sample: place.sample, x: pixel![0], y: pixel![1] }, signal),
+  );
+  if (!pixel) return <p class="faint">Click a pixel of the picture, or press Enter on it: its history comes here.</p>;
+  if (answer.error) return <p class="bad">{answer.error}</p>;
+  if (!answer.value) return <p class="faint">The tile is drawn again ...</p>;
+  const { events, is_cut, message } = answer.value;
+  return (
+    <section>
+      <h2>History of pixel {pixel[0]},{pixel[1]}</h2>
+      {message && <p class="bad">{message}</p>}
+      {events.length === 0 && <p>Nothing touches it.</p>}
+      {events.map((event, n) => (
+        <article key={n} class={`event ${event.draw !== undefined && event.draw === place.draw ? "chosen" : ""}`} data-kind={event.kind}>
+          <header>
+            <b>{title(event)}</b>
+            {event.kind === "fragment" && <button onClick={() => move({ draw: event.draw, view: "picture" })}>picture</button>}
+          </header>
+          {event.kind === "fragment" && <Fragment event={event} place={place} move={move} />}
+          <Both before={event.before} after={event.after} />
+        </article>
+      ))}
+      {is_cut && <p class="bad">There are more fragments; only the first ones are shown.</p>}
+    </section>
+  );
+}

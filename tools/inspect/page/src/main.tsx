@@ -1,0 +1,114 @@
+import { render } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { ask } from "./api";
+import type { Capture, Draws, Time } from "./api";
+import { useAnswer, usePlace } from "./address";
+import type { View } from "./address";
+import { History } from "./history";
+import { Listing } from "./listing";
+import { Picture } from "./picture";
+import { Shader } from "./shader";
+import { Timeline, Tree, goToJob } from "./tree";
+
+/// Predicted times, one job after the other, that of the chosen one first.
+function useTimes(capture: Capture, chosen: number): Map<number, Time> {
+  const [times, setTimes] = useState(new Map<number, Time>());
+  useEffect(() => {
+    const missing = capture.jobs.map((job) => job.number).filter((number) => !times.has(number));
+    const next = missing.includes(chosen) ? chosen : missing[0];
+    if (next === undefined) return undefined;
+    const abort = new AbortController();
+    const add = (time: Time) => {
+      if (!abort.signal.aborted) setTimes((known) => new Map(known).set(next, time));
+    };
+    // What the user looks at comes first.
+    const later = setTimeout(() => {
+      ask<Time>("time", { job: next }, abort.signal).then(add, (error: Error) => add({ end: "", why_not: error.message }));
+    }, 300);
+    return () => {
+      clearTimeout(later);
+      abort.abort();
+    };
+  }, [times, chosen]);
+  return times;
+}
+
+function Page({ capture }: { capture: Capture }) {
+  const [place, move] = usePlace();
+  const job = capture.jobs[place.job - 1];
+  const times = useTimes(capture, place.job);
+  const answer = useAnswer(String(place.job), (signal) => ask<Draws>("job", { job: place.job }, signal));
+  const draws = answer.value;
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.target instanceof HTMLInputElement || event.ctrlKey || event.altKey || event.metaKey) return;
+      const count = draws?.draws.length ?? 0;
+      const next = capture.jobs[place.job];
+      const previous = capture.jobs[place.job - 2];
+      switch (event.key) {
+        case "n":
+          return document.getElementById("forward")?.click();
+        case "p":
+          return document.getElementById("back")?.click();
+        case "]":
+          if (place.draw !== undefined && place.draw + 1 < count) move({ draw: place.draw + 1 });
+          return undefined;
+        case "[":
+          if (count > 0) move({ draw: Math.max((place.draw ?? count) - 1, 0) });
+          return undefined;
+        case "j":
+          if (next) move(goToJob(next));
+          return undefined;
+        case "k":
+          if (previous) move(goToJob(previous));
+          return undefined;
+        case "1":
+          return move({ view: "picture" });
+        case "2":
+          return move({ view: "shader" });
+        case "3":
+          return move({ view: "listing" });
+      }
+      return undefined;
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  });
+  const views: [View, string][] = [["picture", "Picture"], ["shader", "Shader"], ["listing", "Control list"]];
+  const props = { capture, place, draws, times, move };
+  return (
+    <>
+      <header>
+        <h1>{capture.file}</h1>
+        <span class="faint">{capture.board}: {capture.description}</span>
+        <span role="tablist">
+          {views.map(([view, name]) => (
+            <button key={view} role="tab" data-view={view} aria-selected={place.view === view} onClick={() => move({ view })}>{name}</button>
+          ))}
+        </span>
+        <span class="keys">j k jobs, [ ] draws, 1 2 3 views, arrows pixel, n p steps</span>
+      </header>
+      <Timeline {...props} />
+      <Tree {...props} />
+      <main>
+        {!job && <p class="bad">There is no job {place.job}.</p>}
+        {job && place.view === "picture" && (job.kind === "render" ? <Picture place={place} draws={draws} move={move} /> : <p>Only render jobs have pictures.</p>)}
+        {job && place.view === "shader" && <Shader job={job} place={place} time={times.get(job.number)} move={move} />}
+        {job && place.view === "listing" && <Listing job={job.number} />}
+      </main>
+      <aside aria-label="Pixel history">{job?.kind === "render" ? <History place={place} move={move} /> : <p class="faint">Render jobs have a history of each pixel.</p>}</aside>
+    </>
+  );
+}
+
+function Start() {
+  const capture = useAnswer("capture", (signal) => ask<Capture>("capture", {}, signal));
+  if (capture.error) return <p class="bad">{capture.error}</p>;
+  if (!capture.value) return <p>The capture is read ...</p>;
+  if (capture.value.jobs.length === 0) return <p>The capture holds no jobs.</p>;
+  return <Page capture={capture.value} />;
+}
+
+const root = document.getElementById("page")!;
+root.textContent = "";
+render(<Start />, root);

@@ -1,0 +1,195 @@
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { ask, askPixels } from "./api";
+import type { Job, Steps, Texture, Time } from "./api";
+import { useAnswer } from "./address";
+import type { Place } from "./address";
+import { hex, word } from "./text";
+import type { Form } from "./text";
+
+/// Instructions that are asked for at a time.
+const kWindow = 512;
+
+const kStages: Record<Job["kind"], string[]> = {
+  bin: ["coordinate", "geometry"],
+  render: ["fragment", "vertex", "geometry"],
+  compute: ["compute"],
+  tfu: [],
+  user: [],
+};
+
+interface State {
+  registers: number[][];
+  flags: number[];
+  changed: Set<number>;
+}
+
+/// Registers after a step; -1: before the first one.
+function stateAfter(steps: Steps, step: number): State {
+  const registers = steps.initial.map((lanes) => lanes);
+  let flags = steps.initial_flags;
+  let changed = new Set<number>();
+  for (let n = 0; n <= step && n < steps.steps.length; ++n) {
+    const one = steps.steps[n]!;
+    changed = new Set();
+    for (const [register, lanes] of one.changed) {
+      registers[register] = lanes;
+      changed.add(register);
+    }
+    flags = one.flags;
+  }
+  return { registers, flags, changed };
+}
+
+function TextureView({ job, words }: { job: number; words: [number, number, number, number] }) {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const [level, setLevel] = useState(0);
+  const answer = useAnswer(`${job} ${words} ${level}`, (signal) =>
+    askPixels<Texture>("texture", { job, p0: words[0], p1: words[1], p2: words[2], p3: words[3], level }, signal),
+  );
+  const texture = answer.value?.head;
+  useEffect(() => {
+    const context = canvas.current?.getContext("2d");
+    if (!context || !texture || !answer.value || answer.value.words.length === 0) return;
+    const bytes = new Uint8ClampedArray(answer.value.words.length * 4);
+    new Uint32Array(bytes.buffer).set(answer.value.words);
+    context.putImageData(new ImageData(bytes, texture.width, texture.height), 0, 0);
+  }, [answer.value]);
+  if (answer.error) return <p class="bad">{answer.error}</p>;
+  if (!texture) return <p class="faint">...</p>;
+  return (
+    <article class="event texture">
+      <div>
+        <b>{texture.format}</b> {texture.width}x{texture.height}
+        {texture.depth > 1 ? `x${texture.depth}` : ""}, at {texture.address}
+      </div>
+      <div class="faint">
+        {texture.tiling}; {texture.texel_bytes} bytes a texel or block, {texture.stride} a row; configuration {hex(words[0])}
+      </div>
+      {texture.levels > 1 && (
+        <label>
+          Level <input type="number" min={0} max={texture.levels - 1} value={level} onInput={(event) => setLevel(Number(event.currentTarget.value))} />
+        </label>
+      )}
+      {texture.problem ? <p class="bad">{texture.problem}</p> : <canvas ref={canvas} width={texture.width} height={texture.height} style={{ maxWidth: "256px" }} />}
+    </article>
+  );
+}
+
+interface Props {
+  job: Job;
+  place: Place;
+  time: Time | undefined;
+  move: (change: Partial<Place>) => void;
+}
+
+export function Shader({ job, place, time, move }: Props) {
+  const [form, setForm] = useState<Form>("float");
+  const [onlyUsed, setOnlyUsed] = useState(true);
+  const stages = kStages[job.kind];
+  const ofPixel = place.pixel !== undefined && place.stage === "fragment";
+  const thread = place.thread ?? 0;
+  const first = Math.floor(place.step / kWindow) * kWindow;
+  const key = stages.includes(place.stage) ? [job.number, place.stage, thread, first, ofPixel ? [place.layer, place.sample, ...place.pixel!] : ""].join(" ") : undefined;
+  const answer = useAnswer(key, (signal) =>
+    ask<Steps>("steps", {
+      job: job.number, stage: place.stage, thread, first, count: kWindow,
+      ...(ofPixel ? { layer: place.layer, sample: place.sample, x: place.pixel![0], y: place.pixel![1] } : {}),
+    }, signal),
+  );
+  const steps = answer.value;
+  const at = place.step - first;
+  const state = useMemo(() => steps && stateAfter(steps, at), [steps, at]);
+  const used = useMemo(() => {
+    const set = new Set<number>();
+    for (const step of steps?.steps ?? []) for (const [register] of step.changed) set.add(register);
+    steps?.initial.forEach((lanes, n) => {
+      if (lanes.some((lane) => lane !== 0)) set.add(n);
+    });
+    return set;
+  }, [steps]);
+  const chosen = useRef<HTMLButtonElement>(null);
+  useEffect(() => chosen.current?.scrollIntoView({ block: "nearest" }), [place.step, steps]);
+  if (stages.length === 0) return <p>Jobs of this kind run no programs here.</p>;
+  const go = (step: number) => move({ step: Math.min(Math.max(step, 0), Math.max((steps?.executed ?? 1) - 1, 0)) });
+  const predicted = time?.programs?.find((program) => program.stage === place.stage && program.code === steps?.program);
+  return (
+    <div>
+      <div class="bar">
+        <select aria-label="Stage" value={place.stage} onChange={(event) => move({ stage: event.currentTarget.value, thread: 0, step: 0 })}>
+          {stages.map((stage) => <option>{stage}</option>)}
+        </select>
+        <label>
+          Thread <input id="thread" type="number" min={0} max={Math.max((steps?.threads ?? 1) - 1, 0)} value={thread}
+            onChange={(event) => move({ thread: Number(event.currentTarget.value), step: 0 })} />
+        </label>
+        <span class="faint">{ofPixel ? `of the tile of pixel ${place.pixel!.join(",")}` : "of the job"}</span>
+        <button id="back" onClick={() => go(place.step - 1)} disabled={place.step === 0} title="p">step back</button>
+        <button id="forward" onClick={() => go(place.step + 1)} disabled={!steps || place.step + 1 >= steps.executed} title="n">step</button>
+        <button onClick={() => go(0)}>start</button>
+        <button onClick={() => go((steps?.executed ?? 1) - 1)}>end</button>
+        <label>
+          Lane <input id="lane" type="number" min={0} max={15} value={place.lane} onInput={(event) => move({ lane: Number(event.currentTarget.value) & 15 })} />
+        </label>
+        <select aria-label="Form of values" value={form} onChange={(event) => setForm(event.currentTarget.value as Form)}>
+          {["float", "hex", "int", "unsigned"].map((one) => <option>{one}</option>)}
+        </select>
+        <button aria-pressed={onlyUsed} onClick={() => setOnlyUsed(!onlyUsed)}>only registers in use</button>
+        {steps && <span class="numbers" id="at">{place.step + 1} of {steps.executed}</span>}
+      </div>
+      {answer.error && <p class="bad">{answer.error}</p>}
+      {!answer.error && !steps && <p class="faint">The thread runs ...</p>}
+      {steps?.error && <p class="bad">The thread hangs: {steps.error}</p>}
+      {steps && state && (
+        <div class="shader">
+          <div class="code" role="listbox" aria-label="Instructions">
+            {steps.steps.map((step, n) => {
+              const cost = predicted?.at[step.index];
+              return (
+                <button key={n} class="step numbers" role="option" aria-selected={n === at} ref={n === at ? chosen : null} onClick={() => go(first + n)}>
+                  <span class="faint">{step.index}</span>
+                  <span>{step.text}</span>
+                  <span class="faint" title="predicted: clocks of stalls for each time that it issued, over the whole job">
+                    {cost && cost[0] > 0 && cost[1] > 0 ? `+${(cost[1] / cost[0]).toFixed(1)}` : ""}
+                  </span>
+                </button>
+              );
+            })}
+          </div>
+          <pre class="detail" id="detail">{steps.steps[at]?.detail ?? ""}</pre>
+          <div class="registers">
+            <table class="numbers">
+              <thead>
+                <tr>
+                  <th />
+                  {Array.from({ length: 16 }, (_, lane) => <th key={lane} class={lane === place.lane ? "changed" : ""}>{lane}</th>)}
+                </tr>
+              </thead>
+              <tbody>
+                {steps.flags.map((name, n) => (
+                  <tr key={name}>
+                    <th>{name}</th>
+                    {Array.from({ length: 16 }, (_, lane) => <td key={lane}>{((state.flags[n] ?? 0) >> lane) & 1}</td>)}
+                  </tr>
+                ))}
+                {steps.registers.map((name, n) =>
+                  onlyUsed && !used.has(n) ? null : (
+                    <tr key={name} data-register={name} class={state.changed.has(n) ? "changed" : ""}>
+                      <th>{name}</th>
+                      {state.registers[n]!.map((value, lane) => <td key={lane}>{word(value, form)}</td>)}
+                    </tr>
+                  ),
+                )}
+              </tbody>
+            </table>
+          </div>
+        </div>
+      )}
+      {steps && steps.textures.length > 0 && (
+        <section>
+          <h2>Textures that it looks up</h2>
+          {steps.textures.map((words) => <TextureView key={words.join(" ")} job={job.number} words={words} />)}
+        </section>
+      )}
+    </div>
+  );
+}

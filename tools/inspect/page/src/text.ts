@@ -1,0 +1,35 @@
+export function duration(ns: number): string {
+  if (ns < 1000) return `${ns} ns`;
+  if (ns < 1e6) return `${(ns / 1e3).toFixed(1)} us`;
+  return `${(ns / 1e6).toFixed(3)} ms`;
+}
+
+export function hex(word: number): string {
+  return "0x" + word.toString(16).padStart(8, "0");
+}
+
+export function number(value: number | null): string {
+  if (value === null) return "not a number";
+  if (Number.isInteger(value)) return String(value);
+  return Math.abs(value) >= 1e-4 && Math.abs(value) < 1e7 ? value.toPrecision(6) : value.toExponential(4);
+}
+
+const kView = new DataView(new ArrayBuffer(4));
+export type Form = "hex" | "float" | "int" | "unsigned";
+export function word(bits: number, form: Form): string {
+  kView.setUint32(0, bits);
+  switch (form) {
+    case "hex":
+      return bits.toString(16).padStart(8, "0");
+    case "float":
+      return number(kView.getFloat32(0));
+    case "int":
+      return String(kView.getInt32(0));
+    case "unsigned":
+      return String(bits);
+  }
+}
+
+export function color(rgba: number): string {
+  return `rgb(${rgba & 255} ${(rgba >>> 8) & 255} ${(rgba >>> 16) & 255} / ${((rgba >>> 24) / 255).toFixed(3)})`;
+}

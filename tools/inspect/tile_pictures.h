@@ -1,0 +1,55 @@
+/// A TilePictures makes pictures of what the tile buffer holds when tiles have drawn and are about to be
+/// stored.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "tools/inspect/unit_watch.h"
+
+namespace v3d::inspect {
+
+struct BufferPicture {
+  uint32_t width = 0, height = 0;
+  uint32_t samples = 1;
+  uint32_t layers = 0;  ///< of the job
+  tlb::Config config;   ///< of the frame
+  /// Row 0 is the first one of the frame, which of OpenGL is the lowest. Colours as rgba8, depth and stencil
+  /// as they are stored; empty: there are no such tiles.
+  std::vector<uint32_t> pixels;
+};
+
+class TilePictures final : public UnitWatch {
+ public:
+  /// @param buffer  0..7: colours, else kDepthBuffer or kStencilBuffer
+  TilePictures(uint32_t layer, uint8_t buffer, uint32_t sample);
+  ~TilePictures() override;
+
+  TileWatch& begin_tile(size_t number, size_t worker, uint32_t column, uint32_t row) override;
+  /// When the job is over. Frames above kMostPixels have no pixels.
+  BufferPicture take();
+
+  static constexpr uint64_t kMostPixels = uint64_t{1} << 26;
+
+ private:
+  class Tile;
+  void begin_tiles(size_t workers) override;
+  void copy(tlb::TileBuffer& tile);
+
+  const uint32_t wanted_layer_;
+  const uint8_t buffer_;
+  const uint32_t sample_;
+  std::vector<std::unique_ptr<Tile>> tiles_;  // by worker
+  std::mutex mutex_;                          // of picture_ until it has its size
+  BufferPicture picture_;
+};
+
+/// Words of the tile buffer as rgba8: values are limited to 0 and 1, integers to 0 and 255.
+uint32_t rgba8_of(const tlb::RenderTarget& target, const std::array<uint32_t, 4>& words);
+/// The same as numbers, of the channels that there are.
+std::vector<double> channels_of(const tlb::RenderTarget& target, const std::array<uint32_t, 4>& words);
+
+}  // namespace v3d::inspect
