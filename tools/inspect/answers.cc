@@ -158,34 +158,17 @@ Json json_of(const tlb::Config& config) {
           {"targets", targets}};
 }
 
-std::string summary_of(const CapturedJob& job) {
-  switch (job.kind) {
-    case CapturedJob::kBin:
-      return absl::StrFormat("list at 0x%08x", job.cl().bcl_start);
-    case CapturedJob::kRender:
-      if (job.surfaces) return absl::StrFormat("%dx%d", job.surfaces->width, job.surfaces->height);
-      return absl::StrFormat("list at 0x%08x", job.cl().rcl_start);
-    case CapturedJob::kCsd: {
-      const auto count = [&](size_t n) { return job.csd().cfg[n] >> 16 ? job.csd().cfg[n] >> 16 : 65536u; };
-      return absl::StrFormat("%dx%dx%d workgroups, program 0x%08x", count(0), count(1), count(2),
-                             job.csd().cfg[5] & ~7u);
-    }
-    case CapturedJob::kUser:
-      return absl::StrFormat("%d programs", job.programs->programs.size());
-    default:
-      return absl::StrFormat("%dx%d to 0x%08x", job.tfu().ios & 0xffff, job.tfu().ios >> 16, job.tfu().ioa);
-  }
-}
-
 Answer capture(Inspector& inspector, const std::string& file) {
   Json jobs = Json::array();
   uint32_t number = 0;
-  for (const CapturedJob& job : inspector.jobs())
-    jobs.push_back({{"number", ++number},
+  for (const CapturedJob& job : inspector.jobs()) {
+    ++number;
+    jobs.push_back({{"number", number},
                     {"kind", tools::kind_name(job)},
                     {"client", job.context},
                     {"submission", job.submission},
-                    {"summary", summary_of(job)}});
+                    {"summary", inspector.summaries()[number - 1]}});
+  }
   return good({{"file", file},
                {"board", inspector.profile().name},
                {"description", inspector.profile().description},

@@ -5,12 +5,14 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gpu/base/job_context.h"
 #include "gpu/chip/profile.h"
 #include "gpu/cle/executor.h"
 #include "gpu/csd/dispatch.h"
 #include "gpu/tfu/tfu.h"
+#include "tools/cli/captures/render_images.h"
 
 namespace v3d::inspect {
 namespace {
@@ -21,6 +23,31 @@ using daemon::CapturedJob;
 constexpr int kMostWorkers = 8;
 /// TIDX values of bin jobs are the last ones, as gpu/device has them.
 constexpr int kBinThreads = 8;
+
+std::string summary_of(const CapturedJob& job, Memory memory, chip::Generation generation) {
+  switch (job.kind) {
+    case CapturedJob::kBin:
+      return absl::StrFormat("list at 0x%08x", job.cl().bcl_start);
+    case CapturedJob::kRender: {
+      if (job.surfaces) return absl::StrFormat("%dx%d", job.surfaces->width, job.surfaces->height);
+      tools::ByteOrders orders;  // no picture is made
+      const auto images =
+          tools::stored_images(memory, generation, job.cl().rcl_start, job.cl().rcl_end, &orders);
+      if (images.empty()) return "stores no colours";
+      return absl::StrFormat("%dx%d, %s", images[0].width, images[0].height,
+                             images.size() == 1 ? "1 image" : absl::StrCat(images.size(), " images"));
+    }
+    case CapturedJob::kCsd: {
+      const auto count = [&](size_t n) { return job.csd().cfg[n] >> 16 ? job.csd().cfg[n] >> 16 : 65536u; };
+      return absl::StrFormat("%dx%dx%d workgroups, program 0x%08x", count(0), count(1), count(2),
+                             job.csd().cfg[5] & ~7u);
+    }
+    case CapturedJob::kUser:
+      return absl::StrFormat("%d programs", job.programs->programs.size());
+    default:
+      return absl::StrFormat("%dx%d to 0x%08x", job.tfu().ios & 0xffff, job.tfu().ios >> 16, job.tfu().ioa);
+  }
+}
 
 }  // namespace
 
@@ -37,6 +64,9 @@ absl::StatusOr<std::unique_ptr<CapturedPosition>> CapturedPosition::open(const s
     absl::StatusOr<CapturedJob> job = position->reader_->next();
     if (absl::IsNotFound(job.status())) break;
     if (!job.ok()) return job.status();
+    mmu::AddressSpace& space = position->reader_->context(job->context).space();
+    position->summaries_.push_back(summary_of(*job, space.memory(), position->profile().generation));
+    space.take_faults();
     position->jobs_.push_back(*std::move(job));
   }
   if (absl::Status status = position->rewind(); !status.ok()) return status;

@@ -43,6 +43,8 @@ class CapturedPosition {
   const chip::Profile& profile() const { return reader_->profile(); }
   /// All jobs. That of number n is at n - 1.
   const std::vector<daemon::CapturedJob>& jobs() const { return jobs_; }
+  /// What each of them is, in a few words.
+  const std::vector<std::string>& summaries() const { return summaries_; }
 
   /// Moves before a job, by its number from 1. A render job has its binning done then.
   absl::Status seek(uint32_t number);
@@ -69,6 +71,7 @@ class CapturedPosition {
   qpu::Compiler* const compiler_;
   std::unique_ptr<daemon::CaptureReader> reader_;
   std::vector<daemon::CapturedJob> jobs_;
+  std::vector<std::string> summaries_;
   uint32_t number_ = 0;                   // of the job, 0: before the first one
   std::optional<MemorySnapshot> memory_;  // of the job, once it was run
   std::shared_ptr<draw::BinResult> bin_;

@@ -41,6 +41,8 @@ class Inspector {
   const chip::Profile& profile() const { return position_->profile(); }
   const std::vector<daemon::CapturedJob>& jobs() const { return position_->jobs(); }
 
+  const std::vector<std::string>& summaries() const { return position_->summaries(); }
+
   /// What a bin job makes, or what a render job draws; may be null.
   absl::StatusOr<std::shared_ptr<const draw::BinResult>> draws(uint32_t job);
   /// The buffer after the draws up to and including `last`. @param buffer, sample  as for TilePictures

@@ -70,9 +70,10 @@ bool PageServer::State::is_allowed(const httplib::Request& request) const {
 
 void PageServer::State::set_headers(httplib::Response& response) const {
   // Text of captures is shown as text alone; were it not, it still could not run, nor reach anybody.
-  response.set_header("Content-Security-Policy",
-                      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-                      "img-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+  response.set_header(
+      "Content-Security-Policy",
+      "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+      "img-src 'self' blob: data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
   response.set_header("X-Content-Type-Options", "nosniff");
   response.set_header("Referrer-Policy", "no-referrer");  // the address has the token
   response.set_header("Cross-Origin-Resource-Policy", "same-origin");

@@ -5,7 +5,12 @@ import { chromium } from "playwright-core";
 
 const [program, profile, address, scenario, screenshot] = process.argv.slice(2);
 const kSteps = 12;
-const kPatience = 60_000;
+const kPatience = 20_000;
+
+/// Waits until the page shows another step. (Its policy lets nobody evaluate text, as Playwright's own waiting does.)
+async function moved(page, before) {
+  await page.locator("#at").filter({ hasNotText: before }).waitFor({ timeout: kPatience });
+}
 
 async function follow(page) {
   const steps = [];
@@ -15,18 +20,25 @@ async function follow(page) {
     const line = page.locator('.code .step[aria-selected="true"]');
     steps.push({ at, text: await line.locator("span").nth(1).innerText(), detail: await page.locator("#detail").innerText() });
     const [number, count] = at.split(" of ").map(Number);
-    if (number >= count) break;
+    if (number >= count || n + 1 === kSteps) break;
     await page.keyboard.press("n");
-    await page.waitForFunction((before) => document.getElementById("at")?.textContent !== before, at);
+    await moved(page, at);
   }
   await page.keyboard.press("p");
-  await page.waitForFunction((before) => document.getElementById("at")?.textContent !== before, steps.at(-1).at);
+  await moved(page, steps.at(-1).at);
   const back = { at: await page.locator("#at").innerText(), detail: await page.locator("#detail").innerText() };
   return { steps, back };
 }
 
 async function debugPixel(page) {
-  await page.locator(".tree .row[data-job]").filter({ hasText: "render" }).last().click();
+  // The last one that draws: others clear and copy.
+  const job = await page.evaluate(async () => {
+    const { jobs } = await (await fetch("ask/capture")).json();
+    for (const { number, kind } of jobs.reverse())
+      if (kind === "render" && (await (await fetch(`ask/job?job=${number}`)).json()).draws.length > 0) return number;
+    return 0;
+  });
+  await page.locator(`.tree .row[data-job="${job}"]`).click();
   const canvas = page.locator("#picture");
   await canvas.waitFor({ timeout: kPatience });
   const box = await canvas.boundingBox();
@@ -72,9 +84,9 @@ const context = await chromium.launchPersistentContext(profile, {
   args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync"],
 });
+const page = await context.newPage();
+const errors = [];
 try {
-  const page = await context.newPage();
-  const errors = [];
   page.on("pageerror", (error) => errors.push(String(error)));
   page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
   page.on("dialog", (dialog) => errors.push(`a dialog: ${dialog.message()}`));
@@ -85,6 +97,10 @@ try {
   const title = await page.locator("header h1").innerText();
   const found = scenario === "picture" ? await debugPixel(page) : await debugCompute(page);
   console.log(JSON.stringify({ title, errors, elsewhere, ...found }));
+} catch (error) {
+  await page.screenshot({ path: screenshot });
+  console.error(errors.join("\n"), await page.evaluate(() => document.body.innerText));
+  throw error;
 } finally {
   await context.close();
 }

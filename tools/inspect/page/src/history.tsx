@@ -22,7 +22,7 @@ function Value({ sample, target }: { sample: Sample; target: number }) {
   if (!value) return <span>-</span>;
   return (
     <span class="numbers">
-      <span class="swatch" style={{ background: color(value.rgba8) }} /> {value.channels.map((channel) => number(channel)).join(" ")}
+      <span class="swatch" style={{ background: color(value.rgba8) }} /> {value.channels.map((channel) => number(channel, 4)).join(" ")}
     </span>
   );
 }

@@ -147,7 +147,7 @@ export function Shader({ job, place, time, move }: Props) {
               return (
                 <button key={n} class="step numbers" role="option" aria-selected={n === at} ref={n === at ? chosen : null} onClick={() => go(first + n)}>
                   <span class="faint">{step.index}</span>
-                  <span>{step.text}</span>
+                  <span>{step.text.replace(/ {2,}/g, "  ")}</span>
                   <span class="faint" title="predicted: clocks of stalls for each time that it issued, over the whole job">
                     {cost && cost[0] > 0 && cost[1] > 0 ? `+${(cost[1] / cost[0]).toFixed(1)}` : ""}
                   </span>

@@ -8,10 +8,10 @@ export function hex(word: number): string {
   return "0x" + word.toString(16).padStart(8, "0");
 }
 
-export function number(value: number | null): string {
+export function number(value: number | null, digits = 6): string {
   if (value === null) return "not a number";
   if (Number.isInteger(value)) return String(value);
-  return Math.abs(value) >= 1e-4 && Math.abs(value) < 1e7 ? value.toPrecision(6) : value.toExponential(4);
+  return Math.abs(value) >= 1e-4 && Math.abs(value) < 1e7 ? value.toPrecision(digits) : value.toExponential(4);
 }
 
 const kView = new DataView(new ArrayBuffer(4));
