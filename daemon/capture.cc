@@ -21,7 +21,16 @@
 namespace v3d::daemon {
 namespace {
 
-enum RecordType : uint32_t { kPage = 1, kMaps = 2, kSets = 3, kJob = 4, kEnd = 5, kFrame = 6, kPrograms = 7 };
+enum RecordType : uint32_t {
+  kPage = 1,
+  kMaps = 2,
+  kSets = 3,
+  kJob = 4,
+  kEnd = 5,
+  kFrame = 6,
+  kPrograms = 7,
+  kAfter = 8
+};
 
 struct Header {
   char magic[7];
@@ -80,7 +89,7 @@ absl::StatusOr<RecordHeader> next_record(FILE* file, uint32_t jobs) {
   const size_t got = std::fread(&header, 1, sizeof header, file);
   if (got == 0) return RecordHeader{};
   if (got != sizeof header) return cut("it ends inside a record", jobs);
-  if (header.type < kPage || header.type > kPrograms)
+  if (header.type < kPage || header.type > kAfter)
     return absl::InvalidArgumentError(absl::StrFormat("unknown record type %d", header.type));
   if (header.size > kMaxRecord)
     return absl::InvalidArgumentError("a record is longer than any that is written");
@@ -387,6 +396,7 @@ absl::Status CaptureReader::apply_maps(const std::vector<uint32_t>& words) {
   for (const auto& range : mapped.ranges) mapped.context->space().unmap(range.address, range.size);
   mapped.ranges.clear();
   mapped.filled.clear();
+  mapped.numbers.clear();
   memory_ -= std::exchange(mapped.bytes, 0);
   std::vector<mmu::AddressSpace::Range> ranges;
   for (size_t i = 1; i + 1 < words.size(); i += 2) {
@@ -411,6 +421,7 @@ absl::Status CaptureReader::apply_sets(const std::vector<uint32_t>& words) {
       return absl::InvalidArgumentError(absl::StrFormat("page %d cannot be set at %#x", number, address));
     uint8_t* const page = space.memory().host(address);
     if (number == 0) {
+      mapped.numbers.erase(address);
       if (std::memcmp(page, kZero.data(), kZero.size()) != 0) std::memset(page, 0, kZero.size());
       continue;
     }
@@ -419,6 +430,7 @@ absl::Status CaptureReader::apply_sets(const std::vector<uint32_t>& words) {
       if (absl::Status status = take_memory(mapped, mmu::kPageSize); !status.ok()) return status;
       mapped.filled[address / mmu::kPageSize] = true;
     }
+    mapped.numbers[address] = number;
     space.memory().write(address, pages_[number - 1].data(), mmu::kPageSize);
   }
   return absl::OkStatus();
@@ -458,25 +470,111 @@ absl::Status CaptureReader::take_programs(const std::vector<uint32_t>& words, ui
                    : absl::InvalidArgumentError("a record of user programs that cannot be");
 }
 
-absl::StatusOr<CapturedJob> CaptureReader::next() {
-  while (true) {
+absl::Status CaptureReader::take_page(const std::vector<uint32_t>& words, uint32_t bytes) {
+  if (bytes != mmu::kPageSize) return absl::InvalidArgumentError("a page record is not a page");
+  std::memcpy(pages_.emplace_back().data(), words.data(), mmu::kPageSize);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CapturedAfter> CaptureReader::after_of(const std::vector<uint32_t>& words, uint32_t bytes) {
+  if (bytes % 8 || words.size() < 2 || words[1] > (words.size() - 2) / 2)
+    return absl::InvalidArgumentError("a record of memory after jobs of the wrong size");
+  const auto found = contexts_.find(words[0]);
+  if (found == contexts_.end())
+    return absl::InvalidArgumentError(
+        absl::StrFormat("memory after jobs of client %d, which has none", words[0]));
+  const mmu::AddressSpace& space = found->second.context->space();
+  CapturedAfter after{.context = words[0]};
+  const size_t pages = 2 + 2 * size_t{words[1]};
+  uint64_t end = 0;
+  for (size_t i = 2; i < pages; i += 2) {
+    const mmu::AddressSpace::Range range{words[i], uint64_t{words[i + 1]} * mmu::kPageSize};
+    absl::Status status = mmu::AddressSpace::check_range(range.address, range.size);
+    if (!status.ok()) return status;
+    bool good = range.address >= end;
+    end = range.address + range.size;
+    for (uint64_t at = range.address; good && at < end; at += mmu::kPageSize)
+      good = space.is_mapped(static_cast<GpuAddr>(at));
+    if (!good)
+      return absl::InvalidArgumentError(
+          absl::StrFormat("memory after jobs of %#x, which is not mapped or named twice", range.address));
+    after.ranges.push_back(range);
+  }
+  for (size_t i = pages; i < words.size(); i += 2) {
+    const bool ascends = i == pages || words[i] > words[i - 2];
+    if (words[i] % mmu::kPageSize || !ascends || !space.is_mapped(words[i]) || words[i + 1] > pages_.size())
+      return absl::InvalidArgumentError(
+          absl::StrFormat("page %d cannot be after jobs at %#x", words[i + 1], words[i]));
+    after.changed[words[i]] = words[i + 1];
+  }
+  return after;
+}
+
+absl::StatusOr<uint32_t> CaptureReader::next_head(uint32_t* bytes) {
+  if (!head_) {
     const auto header = next_record(file_, jobs_);
     if (!header.ok()) return header.status();
-    if (header->type == 0 || header->type == kEnd) return check_end(file_, *header, format_, jobs_);
+    head_ = {header->type, header->size};
+  }
+  *bytes = head_->second;
+  return head_->first;
+}
+
+absl::StatusOr<std::optional<CapturedAfter>> CaptureReader::take_after() {
+  while (true) {
+    uint32_t bytes = 0;
+    const auto type = next_head(&bytes);
+    if (!type.ok()) return type.status();
+    if (*type != kPage && *type != kAfter) return std::nullopt;
+    head_.reset();
     std::vector<uint32_t> words;
-    if (!read_payload(file_, header->size, &words)) return cut("it ends inside a record", jobs_);
-    if (header->type == kJob) return take_job(words, header->size);
+    if (!read_payload(file_, bytes, &words)) return cut("it ends inside a record", jobs_);
+    if (*type == kAfter) return after_of(words, bytes);
+    if (absl::Status status = take_page(words, bytes); !status.ok()) return status;
+  }
+}
+
+std::span<const uint8_t, mmu::kPageSize> CaptureReader::page_after(const CapturedAfter& after,
+                                                                   GpuAddr address) const {
+  static constexpr std::array<uint8_t, mmu::kPageSize> kZero = {};
+  const auto& before = contexts_.at(after.context).numbers;
+  uint32_t number = 0;
+  if (const auto changed = after.changed.find(address); changed != after.changed.end())
+    number = changed->second;
+  else if (const auto known = before.find(address); known != before.end())
+    number = known->second;
+  if (number == 0) return kZero;
+  return pages_[number - 1];
+}
+
+absl::StatusOr<CapturedJob> CaptureReader::next() {
+  while (true) {
+    uint32_t bytes = 0;
+    const auto type = next_head(&bytes);
+    if (!type.ok()) return type.status();
+    if (*type == 0 || *type == kEnd) return check_end(file_, {*type, bytes}, format_, jobs_);
+    head_.reset();
+    std::vector<uint32_t> words;
+    if (!read_payload(file_, bytes, &words)) return cut("it ends inside a record", jobs_);
     absl::Status status;
-    if (header->type == kPage) {
-      if (header->size != mmu::kPageSize) return absl::InvalidArgumentError("a page record is not a page");
-      std::memcpy(pages_.emplace_back().data(), words.data(), mmu::kPageSize);
-    } else if (header->type == kFrame) {
-      status = take_frame(words, header->size);
-    } else if (header->type == kPrograms) {
-      status = take_programs(words, header->size);
-    } else {
-      if (header->size % 8 != 4) return absl::InvalidArgumentError("a memory record of half a pair");
-      status = header->type == kMaps ? apply_maps(words) : apply_sets(words);
+    switch (*type) {
+      case kJob:
+        return take_job(words, bytes);
+      case kPage:
+        status = take_page(words, bytes);
+        break;
+      case kFrame:
+        status = take_frame(words, bytes);
+        break;
+      case kPrograms:
+        status = take_programs(words, bytes);
+        break;
+      case kAfter:
+        status = after_of(words, bytes).status();
+        break;
+      default:
+        if (bytes % 8 != 4) return absl::InvalidArgumentError("a memory record of half a pair");
+        status = *type == kMaps ? apply_maps(words) : apply_sets(words);
     }
     if (!status.ok()) return status;
   }

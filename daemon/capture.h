@@ -8,12 +8,15 @@
 ///   kSets  u32 context, then {u32 address, u32 page number}: pages whose contents changed
 ///   kJob   context, kind, submission and words of a CapturedJob
 ///   kEnd   u32 jobs in the file; the last record, written when the daemon leaves. A file without it is cut:
-///   the
-///          daemon died, or the capture stopped at a write error
+///          the daemon died, or the capture stopped at a write error
 ///   kFrame what the surfaces of a VideoCore IV are: of the render job that follows, whose words are those of
 ///          its binning list
 ///   kPrograms the user programs of the kUser job that follows, whose words are 0 (captured_programs.h)
-/// Format 1 had no kEnd, format 2 no kFrame, format 3 no kPrograms.
+///   kAfter u32 context, u32 ranges, {u32 address, u32 pages} for each, then {u32 address, u32 page number},
+///          both ascending: what memory held once all jobs before had ended. Of the ranges all is known:
+///          pages that are not named held what they held before the last job. It changes no memory: what a
+///          later job found is in kSets. Recordings of boards have it (recorder/v3drec.c)
+/// Format 1 had no kEnd, format 2 no kFrame, format 3 no kPrograms, format 4 no kAfter.
 #pragma once
 
 #include <array>
@@ -21,6 +24,8 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -34,7 +39,7 @@
 namespace v3d::daemon {
 
 /// The last byte of the magic. Written is the last of those that are read.
-inline constexpr uint8_t kFirstCaptureFormat = 1, kCaptureFormat = 4;
+inline constexpr uint8_t kFirstCaptureFormat = 1, kCaptureFormat = 5;
 inline constexpr char kCaptureMagic[8] = {'V', '3', 'D', 'C', 'A', 'P', 0, kCaptureFormat};
 
 struct CapturedJob {
@@ -55,6 +60,14 @@ struct CapturedJob {
   device::ClJob cl() const;
   device::CsdJob csd() const;
   device::TfuJob tfu() const;
+};
+
+/// What the memory of a client held after jobs, where the capture was recorded.
+struct CapturedAfter {
+  uint32_t context = 0;
+  /// Of which it is known, ascending and without overlaps: BOs.
+  std::vector<mmu::AddressSpace::Range> ranges = {};
+  std::unordered_map<uint32_t, uint32_t> changed = {};  ///< page numbers by address
 };
 
 /// Thread safe. A write error is logged once and ends the capture there, without an end record; jobs go on.
@@ -127,12 +140,19 @@ class CaptureReader {
   /// The context of a job that next() returned.
   device::Context& context(uint32_t number);
 
+  /// What is recorded of the memory after the job that next() returned last, all pages of which are mapped;
+  /// nothing where nothing is. Errors as those of next().
+  absl::StatusOr<std::optional<CapturedAfter>> take_after();
+  /// A page of one of its ranges. Until next() or take_after() is called.
+  std::span<const uint8_t, mmu::kPageSize> page_after(const CapturedAfter& after, GpuAddr address) const;
+
  private:
   struct Mapped {
     std::unique_ptr<device::Context> context;
     std::vector<mmu::AddressSpace::Range> ranges;
-    std::vector<bool> filled = {};  // by page of the address space; empty: none is
-    uint64_t bytes = 0;             // of these, and of the page table
+    std::vector<bool> filled = {};                        // by page of the address space; empty: none is
+    std::unordered_map<uint32_t, uint32_t> numbers = {};  // of the pages that were set, by address
+    uint64_t bytes = 0;                                   // of these, and of the page table
   };
   explicit CaptureReader(uint64_t limit) : limit_(limit) {}
   absl::Status take_memory(Mapped& mapped, uint64_t bytes);
@@ -142,13 +162,17 @@ class CaptureReader {
   absl::Status map_ranges(Mapped& mapped, const std::vector<mmu::AddressSpace::Range>& ranges);
   absl::Status apply_maps(const std::vector<uint32_t>& words);
   absl::Status apply_sets(const std::vector<uint32_t>& words);
+  absl::Status take_page(const std::vector<uint32_t>& words, uint32_t bytes);
+  absl::StatusOr<CapturedAfter> after_of(const std::vector<uint32_t>& words, uint32_t bytes);
+  absl::StatusOr<uint32_t> next_head(uint32_t* bytes);
   absl::StatusOr<Mapped*> find(uint32_t number);
 
   const uint64_t limit_;
   uint64_t memory_ = 0;  // of all contexts
   FILE* file_ = nullptr;
   int format_ = 0;
-  uint32_t jobs_ = 0;  // so far
+  uint32_t jobs_ = 0;                                  // so far
+  std::optional<std::pair<uint32_t, uint32_t>> head_;  // type and bytes of a record whose payload is not read
   const chip::Profile* profile_ = nullptr;
   qpu::Compiler* compiler_ = nullptr;
   std::shared_ptr<const device::SurfaceJob> frame_;   // of the next job

@@ -249,9 +249,64 @@ TEST_F(CaptureTest, UserProgramsThatCannotBe) {
 TEST_F(CaptureTest, ANewerFormatIsRefusedByItsNumber) {
   write(1);
   std::string data = contents();
-  data[7] = 5;
+  data[7] = 6;
   replace(data);
-  EXPECT_THAT(std::string(read().end.message()), HasSubstr("format 5; this v3demu reads 1 to 4"));
+  EXPECT_THAT(std::string(read().end.message()), HasSubstr("format 6; this v3demu reads 1 to 5"));
+}
+
+/// A capture of one job with a record of memory after it, of these words behind the context.
+std::string with_after(std::string data, const std::vector<uint32_t>& words) {
+  const std::string end = data.substr(data.size() - kEndBytes);
+  data.resize(data.size() - kEndBytes);
+  std::vector<uint32_t> record = {8, static_cast<uint32_t>(4 + 4 * words.size()), 1};
+  record.insert(record.end(), words.begin(), words.end());
+  return data + std::string(reinterpret_cast<const char*>(record.data()), 4 * record.size()) + end;
+}
+
+// Pages 1 to 4 are those that the job found, of which the second one is after it where the first one was.
+TEST_F(CaptureTest, TellsWhatMemoryHeldAfterAJob) {
+  write(1);
+  replace(with_after(contents(), {1, kAddress, 3, kAddress, 2, kAddress + 2 * mmu::kPageSize, 0}));
+  auto reader = CaptureReader::open(path_);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  ASSERT_TRUE((*reader)->next().ok());
+  const auto after = (*reader)->take_after();
+  ASSERT_TRUE(after.ok()) << after.status();
+  ASSERT_TRUE(after->has_value());
+  ASSERT_EQ((*after)->ranges.size(), 1u);
+  EXPECT_EQ((*after)->ranges[0].size, 3 * mmu::kPageSize);
+  const auto first_byte = [&](uint32_t page) {
+    return (*reader)->page_after(**after, kAddress + page * mmu::kPageSize)[0];
+  };
+  EXPECT_EQ(first_byte(0), 2);
+  EXPECT_EQ(first_byte(1), 2);
+  EXPECT_EQ(first_byte(2), 0);
+  EXPECT_EQ((*reader)->context(1).space().memory().load<uint8_t>(kAddress), 1);  // as the job found it
+  const auto more = (*reader)->take_after();
+  EXPECT_TRUE(more.ok() && !more->has_value());
+  EXPECT_TRUE(absl::IsNotFound((*reader)->next().status()));
+  EXPECT_TRUE(absl::IsNotFound(read().end));  // by those who do not ask for it
+}
+
+TEST_F(CaptureTest, MemoryAfterJobsThatCannotBe) {
+  write(1);
+  const std::string data = contents();
+  const GpuAddr beyond = kAddress + kPages * mmu::kPageSize;
+  for (const auto& [words, error] : std::initializer_list<std::pair<std::vector<uint32_t>, const char*>>{
+           {{}, "of the wrong size"},
+           {{1}, "of the wrong size"},
+           {{2, kAddress, 1}, "of the wrong size"},
+           {{~0u, kAddress, 1}, "of the wrong size"},
+           {{1, kAddress, 5}, "not mapped or named twice"},
+           {{1, beyond, 1}, "not mapped or named twice"},
+           {{2, kAddress, 2, kAddress, 1}, "not mapped or named twice"},
+           {{1, kAddress, 1, kAddress + 4, 1}, "cannot be after jobs"},
+           {{1, kAddress, 1, beyond, 1}, "cannot be after jobs"},
+           {{1, kAddress, 1, kAddress, 1, kAddress, 1}, "cannot be after jobs"},
+           {{1, kAddress, 1, kAddress, 5}, "cannot be after jobs"}}) {
+    replace(with_after(data, words));
+    EXPECT_THAT(std::string(read().end.message()), HasSubstr(error)) << testing::PrintToString(words);
+  }
 }
 
 TEST_F(CaptureTest, NoRangeIsLargerThanAnAddressSpace) {

@@ -22,6 +22,16 @@ void describe(const device::SurfaceJob& frame) {
   if (cle::describe_surfaces(frame).empty() || cle::surface_tiles(frame).size() > 65536) std::abort();
 }
 
+/// What replay --compare reads after a job.
+absl::Status look_after(daemon::CaptureReader& reader) {
+  const auto after = reader.take_after();
+  if (!after.ok() || !after->has_value()) return after.status();
+  for (const auto& range : (*after)->ranges)
+    for (uint64_t at = 0; at < range.size && at < 16 * mmu::kPageSize; at += mmu::kPageSize)
+      if (reader.page_after(**after, static_cast<GpuAddr>(range.address + at)).empty()) std::abort();
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void capture(Bytes input) {
@@ -41,6 +51,7 @@ void capture(Bytes input) {
     end = job.status();
     if (job.ok()) (*reader)->context(job->context).space().take_faults();
     if (job.ok() && job->surfaces) describe(*job->surfaces);
+    if (job.ok()) end = look_after(**reader);
   }
   if (end.message().empty()) std::abort();
   close(fd);
