@@ -14,7 +14,7 @@ import tempfile
 
 # Pages of which something is typed. The commands of all others are left out, for the reason given.
 TYPED = ("README.md", "docs/getting-started.md", "docs/running.md", "docs/qpu.md", "docs/watching.md", "docs/profile.md",
-         "docs/timing.md", "docs/display.md", "packaging/man/v3demu.1")
+         "docs/timing.md", "docs/display.md", "docs/recording.md", "packaging/man/v3demu.1")
 OTHER_PAGES = {
     "CONTRIBUTING.md": "builds and tests",
     "docs/applications.md": "programs that no test installs; tools/tour is ctest e2e.tour",
@@ -33,6 +33,7 @@ LEFT_OUT = {
     r"v3demu stop; rm -r": "removes the build",
     r"v3demu run --(sandbox|seccomp)": "ctest e2e.box, which knows what the machine allows",
     r".*--arch ": "ctest e2e.arm64 and e2e.armhf",
+    r"LD_PRELOAD=\S*libv3drec\.so V3DREC_FILE=cube|zstd ": "on a board; ctest e2e.recorder.*",
     r"V3DEMU_GPU_MEM=256 ": "hello_fft is built from another project",
     r"\./v3d_measure": "for a board; ctest e2e.board.*",
     r"V3DEMU_PERF_MAP=1 perf|perf report": "perf is not installed by packaging/setup",
@@ -58,6 +59,7 @@ SAYS = {
     r"v3demu run --device rpi3 -- samples/qpu/mailbox\.py": r"8 transforms of 256 numbers, relative error",
     r"printf .*\| v3demu asm --check|v3demu asm --check lost\.qasm|v3demu asm lost": "no-address",
     r"v3demu replay --trace-qpu|V3DEMU_DEBUG=qpu": "==== .*program at",
+    r"v3demu replay --compare here": r" jobs compared: .* 0 different",
     r"v3demu replay --time": r"\b(ms|us)\b",
 }
 LIGHTING = """#version 310 es

@@ -16,6 +16,7 @@
 
 #include "daemon/capture.h"
 #include "daemon/debug_watch.h"
+#include "daemon/json_writer.h"
 #include "daemon/perf_map.h"
 #include "gpu/base/log.h"
 #include "gpu/perf/counter_table.h"
@@ -25,6 +26,7 @@
 #include "gpu/qpu/isa/instruction.h"
 #include "gpu/qpu/jit/jit.h"
 #include "gpu/qpu/trace/watch.h"
+#include "tools/cli/captures/after_comparison.h"
 #include "tools/cli/captures/captures.h"
 #include "tools/cli/captures/render_images.h"
 #include "tools/cli/commands.h"
@@ -42,6 +44,8 @@ struct Options {
   uint32_t repeat = 1;     ///< runs of each job, for timing
   bool red_first = false;  ///< in pictures of VideoCore IV
   bool hash = false;
+  bool compare = false;  ///< with what the board's memory held
+  bool json = false;     ///< of `compare`
   bool counters = false;
   bool time = false;                 ///< predict what jobs take on the board
   bool first_submit = false;         ///< counts
@@ -72,11 +76,14 @@ class Replay {
         reader_(reader),
         // Threads run one after the other, so that the same ones are traced every time, and workgroups that
         // leave something in shared memory leave it in the same places.
-        pool_(options.trace || options.hash ? 0 : static_cast<int>(std::thread::hardware_concurrency()) - 1),
+        pool_(options.trace || options.hash || options.compare
+                  ? 0
+                  : static_cast<int>(std::thread::hardware_concurrency()) - 1),
         profile_(profile_of(options, reader)),
         device_(profile_, pool_),
         jobs_(device_, options.counters) {
     device_.set_first_submit(options.first_submit);
+    json_.begin_object().key("jobs").begin_array();
   }
 
   void set_parameters(const timing::Parameters& parameters) { device_.set_timing_parameters(parameters); }
@@ -95,10 +102,43 @@ class Replay {
     const auto start = std::chrono::steady_clock::now();
     const JobResult result = jobs_.run(job, context, options_.repeat);
     const std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
+    if (!options_.json) print(job, result, timed, taken.count() / options_.repeat);
+    if (job.kind == CapturedJob::kRender && !options_.images.empty()) save_images(job, context);
+    if (options_.compare) last_ = {job, result};
+    return result.end == JobResult::End::kDone;
+  }
+
+  /// Compares memory with what was recorded after the job that ran last, where something was.
+  absl::Status compare() {
+    while (true) {
+      const auto after = reader_.take_after();
+      if (!after.ok()) return after.status();
+      if (!after->has_value()) break;
+      compare_with(**after);
+    }
+    return absl::OkStatus();
+  }
+  /// After the last job. False: something differs, or there was nothing to compare.
+  bool print_comparisons() {
+    if (compared_ == 0)
+      fprintf(stderr,
+              "v3demu replay: %s says nothing of memory after its jobs: libv3drec.so has not recorded it\n",
+              options_.file.c_str());
+    if (options_.json)
+      std::printf("%s\n", json_.end_array().end_object().take().c_str());
+    else if (compared_)
+      std::printf("%d of %d jobs compared: %d equal, %d different\n", compared_, number_,
+                  compared_ - different_, different_);
+    return compared_ > 0 && different_ == 0;
+  }
+
+ private:
+  void print(const CapturedJob& job, const JobResult& result, bool timed, double ms) {
+    device::Context& context = reader_.context(job.context);
     std::printf("job %d: %-7s client %u  %-9s", number_,
                 job.programs ? "user" : timing::kind_name(kind_of(job)), job.context, result.end_name());
     if (!options_.time)
-      std::printf(" %8.3f ms", taken.count() / options_.repeat);
+      std::printf(" %8.3f ms", ms);
     else if (timed)
       print_predicted(result);
     if (options_.hash)
@@ -112,11 +152,27 @@ class Replay {
     if (options_.counters) print_counters(result.counts);
     for (size_t i = 0; i < result.variants.size(); ++i)
       std::printf("  line %zu: %llu ns\n", i + 1, static_cast<unsigned long long>(result.variants[i]));
-    if (job.kind == CapturedJob::kRender && !options_.images.empty()) save_images(job, context);
-    return result.end == JobResult::End::kDone;
   }
 
- private:
+  void compare_with(const daemon::CapturedAfter& after) {
+    mmu::AddressSpace& space = reader_.context(after.context).space();
+    const bool draws = last_.job.kind == CapturedJob::kRender && last_.job.context == after.context;
+    const AfterComparison comparison = compare_after(
+        reader_, after, space,
+        draws ? images_of(last_.job, reader_.context(after.context)) : std::vector<StoredImage>{});
+    ++compared_;
+    different_ += !comparison.equal();
+    if (!options_.json) {
+      std::fputs(text_of(comparison, number_, options_.file).c_str(), stdout);
+      return;
+    }
+    json_.on_new_line().begin_object().field("job", number_);
+    json_.field("kind", last_.job.programs ? "user" : timing::kind_name(kind_of(last_.job)));
+    json_.field("client", after.context).field("end", last_.result.end_name());
+    write_json(comparison, &json_);
+    json_.end_object();
+  }
+
   static chip::Profile profile_of(const Options& options, const daemon::CaptureReader& reader) {
     chip::Profile profile = reader.profile();
     if (options.clock_mhz) profile.clock_mhz = options.clock_mhz;
@@ -184,6 +240,13 @@ class Replay {
   CapturedJobs jobs_;
   std::map<uint32_t, ByteOrders> byte_orders_;  // by context
   int number_ = 0;
+  // Of comparisons: the job that ran last, and counts.
+  struct {
+    CapturedJob job;
+    JobResult result;
+  } last_;
+  int compared_ = 0, different_ = 0;
+  daemon::JsonWriter json_;
 };
 
 /// The board's constants with what the options set. Nothing, with a message: one of these cannot be.
@@ -278,6 +341,7 @@ int replay(const Options& options) {
   while (true) {
     auto job = (*reader)->next();
     if (absl::IsNotFound(job.status())) {
+      if (options.compare) good = replay.print_comparisons() && good;
       warn_of_old_format("replay", options.file, **reader);
       if (options.trace && !traced)
         fprintf(stderr, "v3demu replay: nothing that ran is of the selection %s\n", options.trace->c_str());
@@ -289,6 +353,12 @@ int replay(const Options& options) {
       return 1;
     }
     good = replay.run(*job) && good;
+    const absl::Status compared = options.compare ? replay.compare() : absl::OkStatus();
+    if (!compared.ok()) {
+      fprintf(stderr, "v3demu replay: %s: %s\n", options.file.c_str(),
+              std::string(compared.message()).c_str());
+      return 1;
+    }
   }
 }
 
@@ -353,6 +423,15 @@ void add_replay(CLI::App* app, int* exit_code) {
       ->check(CLI::Range(1, 10000));
   command->add_flag("--hash", options.hash,
                     "Print a hash of the client's memory after each job, which runs on one thread");
+  CLI::Option* const compare =
+      command->add_flag("--compare", options.compare,
+                        "Compare memory after each job with what is recorded of it, by libv3drec.so on a "
+                        "board: which pixels of "
+                        "which image and which words differ, and by how much; the status is 1 if any does");
+  compare->excludes("--repeat")->excludes("--time");
+  command->add_flag("--json", options.json, "Print the comparisons as JSON, and nothing else")
+      ->needs(compare)
+      ->excludes("--images");
   command->add_flag("--counters", options.counters,
                     "Print the performance counters of each job that are not 0; with --time those of the "
                     "timing model as well");

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""libv3drec.so around programs on Mesa's drivers: recordings of Vulkan, of OpenGL ES and of two of vkcube's frames replay to the very
+memory; a bit planted in a texture, or in what is recorded of an image, is found and named.
+
+usage: recorder_mesa_test.py V3DEMU LIBRARY FOLDER MESA_PREFIX VULKAN_TRIANGLE GL_OFFSCREEN
+"""
+import os
+import re
+import shutil
+import struct
+import sys
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "tools", "scripts")]
+from gallery_parts.windows import Xvfb  # noqa: E402
+from recording import AFTER, PAGE_BYTES, Recorder, flipped, pages, read, records  # noqa: E402
+
+V3DEMU, LIBRARY, FOLDER, MESA, TRIANGLE, OFFSCREEN = sys.argv[1:7]
+# Of the texture in tests/e2e/gl/offscreen.c: its first two texels.
+TEXELS = bytes((0, 40, 80, 120, 31, 71, 111, 151))
+
+
+class RecorderOfMesaTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        cls.recorder = Recorder(V3DEMU, LIBRARY, FOLDER, ["--mesa", MESA])
+        done, cls.path = cls.recorder.run("offscreen", [OFFSCREEN, "surfaceless"])
+        assert done.returncode == 0, done.stdout + done.stderr
+        cls.data = read(cls.path)
+
+    def check_equal(self, path):
+        status, jobs = self.recorder.compare(path)
+        self.assertEqual((status, [job for job in jobs if not job["equal"]]), (0, []))
+        self.assertTrue(all(job["pages"] > 0 for job in jobs))
+        return jobs
+
+    def test_opengl(self):
+        self.assertGreaterEqual(len(self.check_equal(self.path)), 3)
+
+    def test_vulkan(self):
+        done, path = self.recorder.run("triangle", [TRIANGLE, os.path.join(FOLDER, "live.ppm")], HARNESS_DEVICE="V3D")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("render", {job["kind"] for job in self.check_equal(path)})
+
+    def test_frames_of_vkcube(self):
+        server = Xvfb()
+        self.addCleanup(server.stop)
+        frames = {}
+        for chosen in ("3", "3-4"):
+            done, path = self.recorder.run("vkcube" + chosen, ["vkcube", "--c", "6"], DISPLAY=server.display, V3DREC_FRAMES=chosen)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.check_equal(path)
+            folder = os.path.join(FOLDER, "pictures" + chosen)
+            said = self.recorder.replay(path, "--compare", "--images", folder).stdout
+            frames[chosen] = len(re.findall(r"500x500|\d{3}x\d{3}$", said, re.M))
+        self.assertEqual(frames["3-4"], 2 * frames["3"])
+
+    def test_a_bit_of_a_texture_is_found_by_the_pixels_that_it_changes(self):
+        at = next(page + offset for page in pages(self.data)
+                  if (offset := self.data[page:page + PAGE_BYTES].find(TEXELS)) >= 0)
+        planted = flipped(self.data, at + 1, 5, os.path.join(FOLDER, "texture.v3dcap"))  # of green, 32 of 255
+        status, jobs = self.recorder.compare(planted)
+        self.assertEqual(status, 1)
+        different = [job for job in jobs if not job["equal"]]
+        (image,) = different[0]["images"]
+        # One texel of 8x8 on 120x90 pixels.
+        self.assertEqual((image["width"], image["height"], image["largest"]), (120, 90, 32))
+        self.assertEqual((image["pixels"], image["here"] ^ image["recorded"]), (different[0]["memory"][0]["words"], 0x2000))
+        self.assertIn(image["pixels"], range(15 * 11, 15 * 12 + 1))
+        self.assertEqual(len(different[0]["memory"]), 1)
+        said = self.recorder.replay(planted, "--compare").stdout
+        self.assertIn(f"{image['pixels']} pixels differ by up to 32 of 255, the first at {image['x']}:{image['y']}: ", said)
+        trace = re.search(r"v3demu (replay --trace-qpu=\S+) ", said)[1].split()
+        self.assertIn(" fragment ", self.recorder.replay(planted, *trace[1:]).stdout)
+
+    def test_a_bit_of_what_is_recorded_of_an_image_is_one_pixel(self):
+        jobs = self.recorder.compare(self.path)[1]
+        changes = [struct.unpack(f"<{len(payload) // 4}I", payload) for _, kind, payload in records(self.data) if kind == AFTER]
+        number = changes[0][-1]
+        planted = flipped(self.data, pages(self.data)[number - 1] + 2, 7, os.path.join(FOLDER, "image.v3dcap"))
+        status, found = self.recorder.compare(planted)
+        self.assertEqual((status, len(found)), (1, len(jobs)))
+        first = found[0]
+        self.assertEqual([(image["pixels"], image["largest"]) for image in first["images"]], [(1, 128)])
+        self.assertEqual([(place["words"], place["largest"]) for place in first["memory"]], [(1, 1 << 23)])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

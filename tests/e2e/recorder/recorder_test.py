@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""libv3drec.so around a program of the kernel's interface alone: the recording replays to the very memory, what is chosen is
+recorded, and what differs is found.
+
+usage: recorder_test.py V3DEMU LIBRARY FOLDER SAXPY
+"""
+import os
+import re
+import shutil
+import signal
+import struct
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from recording import AFTER, END, HEADER_BYTES, JOB, Recorder, flipped, pages, read, records  # noqa: E402
+
+V3DEMU, LIBRARY, FOLDER, SAXPY = sys.argv[1:5]
+PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "qpu_programs")
+NODE = "/dev/dri/renderD128"
+# Two processes, each of which computes and has a file of its own.
+TWO = ["sh", "-c", f"{SAXPY} {NODE} && {SAXPY} {NODE}"]
+
+# Three dispatches; where a signal chooses, it comes before the second one and before the third. Then the process is killed.
+DISPATCHES = """
+import array, os, signal, sys
+sys.path.insert(0, sys.argv[1])
+import kernels, qpu_program, v3d_drm
+device = v3d_drm.Device(v3d_drm.RENDER)
+program, result = device.bo(qpu_program.SIZE), device.bo(4096)
+if "LARGE" in os.environ:
+    result = device.bo(1 << 20)
+    result.words[:] = memoryview(array.array("I", range(1 << 18)))
+for value in range(3):
+    if value and "V3DREC_SIGNAL" in os.environ:
+        os.kill(os.getpid(), signal.SIGUSR2)
+    qpu_program.load(program, kernels.STORE, [result.address, value + 7], device.version)
+    device.submit_csd(qpu_program.config(device, program, 1), [program, result])
+    device.wait(program)
+    assert result.words[0] == value + 7
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+DISPATCH = [sys.executable, "-B", "-c", DISPATCHES, PROGRAMS]
+
+
+class RecorderTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        shutil.rmtree(FOLDER, ignore_errors=True)
+        cls.recorder = Recorder(V3DEMU, LIBRARY, FOLDER, ["--mesa", "system"])
+
+    def record(self, name, command=(SAXPY, NODE), **variables):
+        done, path = self.recorder.run(name, command, **variables)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("elements on", done.stdout)
+        return done, path
+
+    def test_a_recording_replays_to_the_very_memory(self):
+        done, path = self.record("saxpy")
+        self.assertEqual(done.stderr, f"v3drec: records into {path}\n")
+        status, jobs = self.recorder.compare(path)
+        self.assertEqual((status, [(job["kind"], job["equal"]) for job in jobs]), (0, [("compute", True)]))
+        self.assertGreater(jobs[0]["pages"], 20)  # x and y of 24,576 floats each
+        plain = self.recorder.replay(path, "--compare")
+        self.assertEqual((plain.returncode, plain.stderr), (0, ""))
+        self.assertTrue(plain.stdout.endswith("1 of 1 jobs compared: 1 equal, 0 different\n"), plain.stdout)
+
+    def test_a_bit_that_differs_is_found_by_its_word(self):
+        path = self.record("planted")[1]
+        data = read(path)
+        changed = next(struct.unpack(f"<{len(payload) // 4}I", payload) for _, kind, payload in records(data) if kind == AFTER)
+        address, number = changed[-2:]  # a page of y
+        planted = flipped(data, pages(data)[number - 1] + 41, 6, os.path.join(FOLDER, "bit.v3dcap"))
+        status, (job,) = self.recorder.compare(planted)
+        self.assertEqual((status, job["equal"], job["images"]), (1, False, []))
+        (place,) = job["memory"]
+        self.assertEqual((place["words"], place["first"], place["largest"]), (1, address + 40, 1 << 14))
+        self.assertEqual(place["here"] ^ place["recorded"], 1 << 14)
+        said = self.recorder.replay(planted, "--compare")
+        self.assertEqual(said.returncode, 1)
+        self.assertRegex(said.stdout, f"1 words differ by up to 16384 .* the first at 0x{address + 40:08x}: 0x")
+
+    def test_what_is_chosen_is_recorded(self):
+        self.assertFalse(os.path.exists(self.record("later", V3DREC_JOBS="2-9")[1]))
+        self.assertTrue(os.path.exists(self.record("first", V3DREC_JOBS="1")[1]))
+        self.assertFalse(os.path.exists(self.record("no_signal", V3DREC_SIGNAL="USR2")[1]))
+        for wrong in (dict(V3DREC_JOBS="0"), dict(V3DREC_JOBS="3-2"), dict(V3DREC_FRAMES="x"), dict(V3DREC_SIGNAL="KILL")):
+            done, path = self.record("wrong", **wrong)
+            self.assertRegex(done.stderr, f"^v3drec: {next(iter(wrong))}=.*; nothing is recorded\n$")
+            self.assertFalse(os.path.exists(path))
+
+    def test_each_process_has_a_file_and_none_is_replaced(self):
+        done, path = self.record("two", TWO)
+        self.assertEqual(len(re.findall(r"elements on", done.stdout)), 2)
+        for file in (path, path + ".2"):
+            self.assertEqual(self.recorder.compare(file)[0], 0)
+        os.remove(path + ".2")
+        done = self.record("%p", TWO)[0]
+        files = re.findall(r"records into (.*/\d+\.v3dcap)\n", done.stderr)
+        self.assertEqual(len(set(files)), 2, done.stderr)
+
+    def test_a_recording_that_cannot_be_written_leaves_the_program_alone(self):
+        done = self.record("none", V3DREC_FILE=os.path.join(FOLDER, "nowhere", "x"))[0]
+        self.assertRegex(done.stderr, r"^v3drec: the recording \S* stops after job 0: No such file or directory\n$")
+
+    def test_captures_say_nothing_of_memory_after_jobs(self):
+        path = self.record("bare")[1]
+        data = read(path)
+        bare = os.path.join(FOLDER, "no_after.v3dcap")
+        with open(bare, "wb") as file:
+            file.write(data[:HEADER_BYTES])
+            for at, kind, payload in records(data):
+                if kind != AFTER:
+                    file.write(data[at:at + 8] + payload)
+        self.assertEqual(self.recorder.replay(bare).returncode, 0)
+        done = self.recorder.replay(bare, "--compare")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("says nothing of memory after its jobs", done.stderr)
+        self.assertEqual(self.recorder.compare(bare), (1, []))
+
+    def dispatches(self, name, **variables):
+        """Kinds of the records of a process that makes three dispatches and is killed."""
+        done, path = self.recorder.run(name, DISPATCH, V3DEMU=V3DEMU, **variables)
+        self.assertEqual(done.returncode, -signal.SIGKILL, done.stderr)
+        self.assertEqual(self.recorder.compare(path)[0], 0)
+        return [kind for _, kind, _ in records(read(path))]
+
+    def test_the_file_is_whole_though_the_program_is_killed(self):
+        kinds = self.dispatches("killed")
+        self.assertEqual((kinds.count(JOB), kinds[-2:]), (3, [AFTER, END]))
+
+    def test_a_signal_begins_and_ends_a_recording(self):
+        self.assertEqual(self.dispatches("signalled", V3DREC_SIGNAL="USR2").count(JOB), 1)
+
+    def test_a_recording_is_bounded_and_whole_when_it_stops(self):
+        self.assertEqual(self.dispatches("large", LARGE="1").count(JOB), 3)
+        path = os.path.join(FOLDER, "large.v3dcap")
+        self.assertGreater(os.path.getsize(path), 1 << 20)
+        self.assertEqual(self.recorder.run("bounded", DISPATCH, LARGE="1", V3DREC_LIMIT="1", V3DEMU=V3DEMU)[0].stderr.splitlines()[1:],
+                         [f"v3drec: the recording {FOLDER}/bounded.v3dcap stops after job 0: it has the size that V3DREC_LIMIT allows"])
+        bounded = os.path.join(FOLDER, "bounded.v3dcap")
+        self.assertLess(os.path.getsize(bounded), 1 << 20)
+        done = self.recorder.replay(bounded)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,61 @@
+"""A recording by libv3drec.so: how it is made, compared, and changed."""
+import json
+import os
+import struct
+import subprocess
+
+HEADER_BYTES, PAGE_BYTES = 32, 4096
+PAGE, MAPS, SETS, JOB, END, AFTER = 1, 2, 3, 4, 5, 8
+
+
+class Recorder:
+    def __init__(self, v3demu, library, folder, options=()):
+        self.v3demu, self.library, self.folder, self.options = v3demu, library, folder, list(options)
+        os.makedirs(folder, exist_ok=True)
+
+    def run(self, name, command, **variables):
+        """The program's end, with the path of a recording that is new if there is one."""
+        path = os.path.join(self.folder, name + ".v3dcap")
+        if os.path.exists(path):
+            os.remove(path)
+        environment = os.environ | {"LD_PRELOAD": self.library, "V3DREC_FILE": path} | variables
+        done = subprocess.run([self.v3demu, "run", *self.options, "--", *command], capture_output=True, text=True, timeout=300,
+                              env=environment, check=False)
+        return done, path
+
+    def replay(self, path, *options):
+        return subprocess.run([self.v3demu, "replay", *options, path], capture_output=True, text=True, timeout=300, check=False)
+
+    def compare(self, path):
+        """Status and what is compared."""
+        done = self.replay(path, "--compare", "--json")
+        assert done.stdout, done.stderr
+        return done.returncode, json.loads(done.stdout)["jobs"]
+
+
+def records(data):
+    """Position, type and payload of each record."""
+    at = HEADER_BYTES
+    while at < len(data):
+        kind, size = struct.unpack_from("<II", data, at)
+        yield at, kind, data[at + 8:at + 8 + size]
+        at += 8 + size
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def pages(data):
+    """Of each page, from number 1 on, where it begins."""
+    return [at + 8 for at, kind, _ in records(data) if kind == PAGE]
+
+
+def flipped(data, at, bit, path):
+    """Writes the data with one bit flipped."""
+    changed = bytearray(data)
+    changed[at] ^= 1 << bit
+    with open(path, "wb") as file:
+        file.write(changed)
+    return path
