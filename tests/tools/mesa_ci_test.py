@@ -11,12 +11,17 @@ import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree as xml
+import zlib
 
 SOURCE = os.path.abspath(sys.argv.pop(1))
 TOOL = os.path.join(SOURCE, "tools", "mesa_ci")
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(SOURCE, "tools", "scripts"))
-from mesa_ci_parts import shuffle  # noqa: E402  pylint: disable=wrong-import-position
+# pylint: disable=wrong-import-position
+from conformance_parts.lists import Refusal  # noqa: E402
+from mesa_ci_parts import shuffle  # noqa: E402
+from mesa_ci_parts.pictures import Picture, read_picture  # noqa: E402
+# pylint: enable=wrong-import-position
 
 TEMPLATES = """
 .bare:
@@ -49,7 +54,8 @@ v3d-rpi5-gl-ubsan:arm64:
   variables: {DEQP_SUITE: broadcom-rpi5-ubsan}
 v3d-rpi5-traces:arm64:
   extends: [.board, .bare]
-  variables: {HWCI_TEST_SCRIPT: /install/piglit/piglit-traces.sh, PIGLIT_TRACES_FILE: traces.yml}
+  variables: {HWCI_TEST_SCRIPT: /install/piglit/piglit-traces.sh, PIGLIT_TRACES_FILE: traces.yml, PIGLIT_REPLAY_DEVICE_NAME: broadcom-rpi5,
+              EGL_PLATFORM: surfaceless}
 v3d-rpi5-gl:arm32:
   extends: [.board, .bare]
   variables: {DEQP_SUITE: broadcom-rpi5}
@@ -81,7 +87,7 @@ class Fixture(unittest.TestCase):
         self.write("mesa/src/broadcom/ci/gitlab-ci-inc.yml", TEMPLATES)
         self.write("mesa/src/broadcom/ci/gitlab-ci.yml", JOBS)
         self.write("mesa/src/broadcom/ci/deqp-broadcom-rpi5.toml", SUITES)
-        self.write("mesa/src/broadcom/ci/traces.yml", "traces-db:", '  download-url: "http://store/"')
+        self.write("mesa/src/broadcom/ci/traces.yml", "traces-db:", '  download-url: "http://store/traces-private/"')
         self.lists()
         self.suites(["a.pass"], ["b.pass"])
 
@@ -220,7 +226,7 @@ class Refusals(Fixture):
 
     def test_jobs_that_cannot_run_are_named_with_the_reason(self):
         for job, reason in (("v3d-rpi5-rusticl", "OpenCL"), ("v3d-rpi5-gl-asan", "AddressSanitizer"), ("v3d-rpi5-gl:arm32", "32 bits"),
-                            ("v3d-rpi5-gl-ubsan", "UndefinedBehaviorSanitizer"), ("v3d-rpi5-traces", "http://store/")):
+                            ("v3d-rpi5-gl-ubsan", "UndefinedBehaviorSanitizer"), ("v3d-rpi5-traces", "private, which only Mesa's farm may fetch: http://store/traces-private/")):
             log = self.refused(job)
             self.assertIn(job, log)
             self.assertIn(reason, log)
@@ -251,6 +257,140 @@ class Refusals(Fixture):
         self.assertIn("no shard", self.refused(FULL, "--shard", "3/2"))
         self.assertIn("not in the PATH", self.refused(FULL, "--runner", "deqp-runner"))
         self.assertIn("source tree", self.refused(FULL, "--mesa", self.path("nothing")))
+
+
+def png_of(width, channels, rows, kinds=None):
+    """A PNG, each of whose rows is told by a filter of its own."""
+    lines, before = b"", bytes(width * channels)
+    for number, row in enumerate(rows):
+        kind, line = kinds[number] if kinds else 0, bytearray()
+        for x, value in enumerate(row):
+            left, up, corner = (row[x - channels], before[x], before[x - channels]) if x >= channels else (0, before[x], 0)
+            guess = left + up - corner
+            paeth = min((left, up, corner), key=lambda one, guess=guess: abs(guess - one))
+            line.append(value - (0, left, up, (left + up) // 2, paeth)[kind] & 0xFF)
+        lines, before = lines + bytes([kind]) + line, row
+
+    def chunk(name, data):
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+    header = struct.pack(">IIBBBBB", width, len(rows), 8, {3: 2, 4: 6}[channels], 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b"")
+
+
+class Pictures(unittest.TestCase):
+    def read(self, name, data):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, name)
+            with open(path, "wb") as file:
+                file.write(data)
+            return read_picture(path)
+
+    def test_reads_png_by_all_filters(self):
+        for channels in (3, 4):
+            rows = [bytes((7 * x * x + 31 * y * x + 97 * y) & 0xFF for x in range(5 * channels)) for y in range(5)]
+            picture = self.read("a.png", png_of(5, channels, rows, range(5)))
+            self.assertEqual((picture.width, picture.height, picture.channels, picture.data), (5, 5, channels, b"".join(rows)))
+
+    def test_reads_bmp_of_both_directions(self):
+        texels = bytes(range(18))  # 3 x 2, RGB
+        rows = [b"".join(texels[9 * y + 3 * x:9 * y + 3 * x + 3][::-1] for x in range(3)) + b"\0" * 3 for y in range(2)]
+        for height, order in ((2, reversed(rows)), (-2, rows)):
+            data = b"BM" + struct.pack("<IIIIiiHHIIiiII", 0, 0, 54, 40, 3, height, 1, 24, 0, 0, 0, 0, 0, 0) + b"".join(order)
+            self.assertEqual(self.read("a.bmp", data).data, texels)
+
+    def test_checksums_are_of_pixels(self):
+        self.assertEqual(Picture(1, 1, 3, b"abc").checksum(), "900150983cd24fb0d6963f7d28e17f72")  # RFC 1321
+
+    def test_pictures_are_compared_by_pixels_far_off(self):
+        one = Picture(4, 1, 4, bytes([100, 100, 100, 0] * 4))
+        other = Picture(4, 1, 3, bytes([100, 108, 100] * 3 + [100, 100, 109]))
+        self.assertEqual((one.share_off(one), one.share_off(other), one.share_off(Picture(2, 2, 4, one.data))), (0, 0.25, 1))
+
+    def test_others_are_refused(self):
+        whole = png_of(2, 3, [bytes(6)] * 2)
+        for data in (b"P6 1 1 255 abc", whole[:40], whole.replace(b"\x08\x02", b"\x10\x02", 1), b"BM" + bytes(60)):
+            with self.assertRaises(Refusal):
+                self.read("a", data)
+
+
+FAKE_APITRACE = """#!/bin/sh
+[ "$1 $3" = "dump --calls=frame" ] && printf '3 eglSwapBuffers()\\n12 eglSwapBuffers()\\n'
+"""
+# A trace is the picture of its last frame.
+FAKE_RETRACE = """#!/usr/bin/env python3
+import os, shutil, sys
+words = dict(word.partition("=")[::2] for word in sys.argv[1:])
+assert words["--snapshot"] == "12" and "--headless" in words
+if "crash" in sys.argv[-1]:
+    os.abort()
+if "flaky" in sys.argv[-1] and not os.path.exists(os.environ["FAKE_DEQP_STATE"] + "/again"):
+    open(os.environ["FAKE_DEQP_STATE"] + "/again", "w")
+    sys.exit("once")
+shutil.copy(sys.argv[-1], words["--snapshot-prefix"] + "0000000012.png")
+"""
+
+
+class Traces(Fixture):
+    def setUp(self):
+        super().setUp()
+        for name, text in (("apitrace", FAKE_APITRACE), ("eglretrace", FAKE_RETRACE)):
+            os.chmod(self.write("bin/" + name, text), 0o755)
+        self.environment["PATH"] = self.path("bin") + ":" + self.environment["PATH"]
+        self.picture = Picture(2, 1, 3, bytes(6))
+
+    def trace(self, name):
+        self.write("traces/" + name)
+        with open(self.path("traces/" + name), "wb") as file:
+            file.write(png_of(2, 3, [self.picture.data]))
+
+    def traces(self, **entries):
+        """Of checksums or labels, by names with a part of a path in front."""
+        lines = ["traces-db:", '  download-url: "http://farm/cache/?uri=https://store/public/"', "traces:"]
+        for name, told in entries.items():
+            lines += [f"  game/{name}.trace:", "    broadcom-rpi5:", f"      {told}"]
+            self.trace(f"game/{name}.trace")
+        self.write("mesa/src/broadcom/ci/traces.yml", *lines)
+
+    def replay(self, *options):
+        return self.run_job("v3d-rpi5-traces", "--traces", self.path("traces"), "--v3demu", "", *options)
+
+    def test_last_frames_are_compared_with_checksums_of_the_board(self):
+        good = f"checksum: {self.picture.checksum()}"
+        self.traces(same=good, other="checksum: 0123", crash=good, flaky=good, left="label: [skip, no-perf]")
+        status, output, results = self.replay()
+        self.assertEqual((status, results), (1, {f"trace/broadcom-rpi5/game/{name}.trace": told for name, told in (
+            ("crash", "Crash"), ("flaky", "Flake"), ("left", "Skip"), ("other", "Fail"), ("same", "Pass"))}), output + self.log)
+        with open(self.path("out/game_other.trace.png"), "rb") as file:
+            self.assertEqual(file.read(), png_of(2, 3, [self.picture.data]))
+        with open(self.path("out/trace_broadcom-rpi5_game_other.trace.log"), encoding="utf-8") as file:
+            self.assertIn(f"checksum {self.picture.checksum()}, 0123 on the board", file.read())
+
+    def test_pictures_decide_within_a_tolerance_where_checksums_differ(self):
+        self.traces(other="checksum: 0123")
+        self.write("references/game/other.png")
+        with open(self.path("references/game/other.png"), "wb") as file:
+            file.write(png_of(2, 3, [bytes([0, 0, 0, 9, 0, 0])]))
+        references = ("--references", self.path("references"))
+        self.assertEqual([self.replay(*references, "--tolerance", percent)[0] for percent in ("49", "50")], [1, 0])
+
+    def test_shards_and_own_lists_count(self):
+        good = f"checksum: {self.picture.checksum()}"
+        self.traces(a=good, b="checksum: 0123", c=good)
+        self.assertEqual(list(self.replay("--shard", "2/2")[2].values()), ["Fail"])
+        fails = self.write("own/fails", "trace/broadcom-rpi5/game/b.trace,Fail")
+        self.assertEqual(self.replay("--fails", fails)[:3:2], (0, {f"trace/broadcom-rpi5/game/{name}.trace": told for name, told in (
+            ("a", "Pass"), ("b", "ExpectedFail"), ("c", "Pass"))}))
+
+    def test_what_is_not_here_is_named_with_where_it_is(self):
+        self.traces(a=f"checksum: {self.picture.checksum()}", b="checksum: 0123")
+        os.unlink(self.path("traces/game/b.trace"))
+        self.assertEqual(self.replay()[0], 2)
+        self.assertIn("game/b.trace; it is fetched from https://store/public/game/b.trace", self.log)
+        self.assertEqual(list(self.replay("--available")[2].values()), ["Pass"])
+        os.unlink(self.path("bin/eglretrace"))
+        self.environment["PATH"] = self.path("bin") + ":/nothing"
+        self.assertEqual(self.replay()[0], 2)
+        self.assertIn("game/a.trace: eglretrace is not installed: sudo apt install apitrace", self.log)
 
 
 class DeqpRunner(Fixture):

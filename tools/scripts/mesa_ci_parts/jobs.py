@@ -28,29 +28,47 @@ class Job:
         return int(self.variables.get("DEQP_FRACTION", 1))
 
     @property
+    def replays_traces(self):
+        return os.path.basename(self.variables.get("HWCI_TEST_SCRIPT", "")) == TRACES
+
+    @property
     def window_system(self):
-        return "xwayland" if self.variables.get("HWCI_START_WESTON") else None
+        """Of traces piglit-traces.sh starts it."""
+        starts = self.replays_traces and self.variables.get("EGL_PLATFORM") != "surfaceless"
+        return "xwayland" if self.variables.get("HWCI_START_WESTON") or starts else None
 
 
-def _documents(tree):
+def _yaml():
+    """The package, and a loader as GitLab has, whose !reference copies rules and scripts: these are not what a job runs."""
     try:
         import yaml  # pylint: disable=import-outside-toplevel
     except ImportError:
         fail("Mesa's job files are YAML; install python3-yaml")
 
     class Loader(yaml.SafeLoader):
-        """As GitLab reads it, whose !reference copies rules and scripts: these are not what a job runs."""
+        """Safe, and with that tag."""
     Loader.add_constructor("!reference", lambda loader, node: None)
+    return yaml, Loader
+
+
+def _document(path, as_text=False):
+    """With as_text everything stays the text that it is: a checksum of digits is no number."""
+    yaml, loader = _yaml()
+    loader = yaml.BaseLoader if as_text else loader
+    try:
+        with open(path, encoding="utf-8") as file:
+            return yaml.load(file, loader) or {}  # safe ones
+    except OSError as error:
+        fail(f"{path}: {error.strerror}; --mesa is Mesa's source tree, as packaging/setup fetches it")
+    except yaml.YAMLError as error:
+        fail(f"{path}: {error}")
+
+
+def _documents(tree):
     own = [os.path.join(tree, FOLDER, name) for name in ("gitlab-ci-inc.yml", "gitlab-ci.yml")]
     shared = sorted(glob.glob(os.path.join(tree, ".gitlab-ci", "**", "*gitlab-ci*.yml"), recursive=True))
     for path in [*shared, *own]:
-        try:
-            with open(path, encoding="utf-8") as file:
-                yield path, yaml.load(file, Loader) or {}  # a SafeLoader
-        except OSError as error:
-            fail(f"{path}: {error.strerror}; --mesa is Mesa's source tree, as packaging/setup fetches it")
-        except yaml.YAMLError as error:
-            fail(f"{path}: {error}")
+        yield path, _document(path)
 
 
 def _resolved(name, known, seen=()):
@@ -91,14 +109,17 @@ def find_job(jobs, name):
     return found or fail(f"there is no job {name}; there are {', '.join(jobs) or 'none'}")
 
 
-def _store_of(tree, job):
+def traces_file(tree, job):
+    """(path, contents) of the list of traces that a job replays."""
+    path = os.path.join(tree, FOLDER, job.variables.get("PIGLIT_TRACES_FILE", ""))
+    return path, _document(path, as_text=True)
+
+
+def store_of(tree, job):
     """Where the traces of a job are fetched from."""
-    try:
-        with open(os.path.join(tree, FOLDER, job.variables.get("PIGLIT_TRACES_FILE", "")), encoding="utf-8") as file:
-            found = [line.split('"')[1] for line in file if "download-url" in line and '"' in line]
-    except OSError:
-        found = []
-    return found[0] if found else "a store that is not named"
+    path, document = traces_file(tree, job)
+    url = (document.get("traces-db") or {}).get("download-url")
+    return url or fail(f"{path}: it does not say where its traces are fetched from")
 
 
 def why_not(tree, job):
@@ -109,10 +130,10 @@ def why_not(tree, job):
     for sanitizer, name in (("ubsan", "UndefinedBehaviorSanitizer"), ("asan", "AddressSanitizer")):
         if suite.endswith("-" + sanitizer):
             return f"it wants drivers of its own, built with {name}, and looks for faults of theirs and not of pictures"
-    if os.path.basename(job.variables.get("HWCI_TEST_SCRIPT", "")) == TRACES:
-        return f"it replays traces that are private to Mesa's farm: {_store_of(tree, job)}"
+    if job.replays_traces and "private" in (url := store_of(tree, job)):
+        return f"it replays traces that are private, which only Mesa's farm may fetch: {url}"
     if job.name.endswith(":arm32"):
         return "its drivers and suites are of 32 bits; those that v3demu ci runs are the host's"
-    if not suite:
+    if not suite and not job.replays_traces:
         return "it names no suite (DEQP_SUITE)"
     return ""
