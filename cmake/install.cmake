@@ -15,8 +15,8 @@ foreach(program v3demud v3demu)
     install(TARGETS ${programs} RUNTIME DESTINATION ${libexec})
   endif()
 endforeach()
-# What v3demu ci, profile and shader run, and tools/conformance, of whose parts the first is made.
-install(PROGRAMS tools/mesa_ci tools/profile_gate tools/shader tools/conformance DESTINATION ${libexec})
+# What v3demu ci, profile, shader and shader-db run, and tools/conformance, of whose parts the first is made.
+install(PROGRAMS tools/mesa_ci tools/profile_gate tools/shader tools/shader_db tools/conformance DESTINATION ${libexec})
 install(DIRECTORY tools/scripts/conformance_parts tools/scripts/mesa_ci_parts tools/scripts/shader_parts DESTINATION ${libexec}/scripts PATTERN __pycache__ EXCLUDE)
 install(FILES tools/scripts/new_file.py DESTINATION ${libexec}/scripts)
 install(FILES tools/scripts/gallery_parts/__init__.py tools/scripts/gallery_parts/windows.py DESTINATION ${libexec}/scripts/gallery_parts)

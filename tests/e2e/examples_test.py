@@ -31,6 +31,7 @@ LEFT_OUT = {
     r"tools/(gallery|calibrate)": "takes minutes; ctest e2e.samples.*, e2e.calibrate and e2e.board.*",
     r"tests/e2e/": "takes minutes; CI runs short forms",
     r"v3demu stop; rm -r": "removes the build",
+    r"v3demu shader-db --mesa ": "two Mesas of one's own; ctest e2e.shader",
     r"v3demu run --(sandbox|seccomp)": "ctest e2e.box, which knows what the machine allows",
     r".*--arch ": "ctest e2e.arm64 and e2e.armhf",
     r"LD_PRELOAD=\S*libv3drec\.so V3DREC_FILE=cube|zstd ": "on a board; ctest e2e.recorder.*",
@@ -135,8 +136,10 @@ def make_clone(root, build, mesa, scratch):
     with open(f"{scratch}/my_program", "w", encoding="ascii") as file:
         file.write(MY_PROGRAM)
     os.chmod(f"{scratch}/my_program", 0o755)
-    with open(f"{scratch}/lighting.frag", "w", encoding="ascii") as file:
-        file.write(LIGHTING)
+    os.makedirs(f"{scratch}/shaders")
+    for name in ("lighting.frag", "shaders/lighting.frag"):
+        with open(f"{scratch}/{name}", "w", encoding="ascii") as file:
+            file.write(LIGHTING)
 
 
 def type_block(lines, folder, environment):

@@ -28,7 +28,7 @@ def options_of(*command):
 
 
 def commands():
-    return re.findall(r"^  ([a-z]+) ", help_of(V3DEMU).split("\nCommands:\n")[1], re.M)
+    return re.findall(r"^  ([a-z-]+) ", help_of(V3DEMU).split("\nCommands:\n")[1], re.M)
 
 
 def page(name):
@@ -46,7 +46,7 @@ class ManualTest(unittest.TestCase):
         self.assertEqual(missing, [], where)
 
     def test_every_option_of_every_command_stands_in_its_section(self):
-        sections = dict(re.findall(r"^\.SS v3demu (\w+)\n(.*?)(?=^\.S)", page("v3demu.1"), re.M | re.S))
+        sections = dict(re.findall(r"^\.SS v3demu ([\w\\-]+)\n(.*?)(?=^\.S)", page("v3demu.1"), re.M | re.S))
         self.assertEqual(sorted(sections), sorted(commands()))
         for command in set(commands()) - {"help"}:
             names = without_general_options(options_of(V3DEMU, command))
@@ -95,7 +95,7 @@ def calls(text):
             words.whitespace_split, words.commenters = True, "#"
             words = list(words)
             for at, word in enumerate(words[:-1]):
-                if os.path.basename(word) == "v3demu" and re.fullmatch("[a-z]+", words[at + 1]):
+                if os.path.basename(word) == "v3demu" and re.fullmatch("[a-z][a-z-]*", words[at + 1]):
                     end = next((i for i in range(at, len(words)) if words[i] == "--" or re.fullmatch(r"[|&;()<>]+", words[i])), len(words))
                     yield words[at + 1], [option.split("=")[0] for option in words[at + 2:end] if re.match("-.", option)]
 

@@ -31,6 +31,7 @@ void add_decode(CLI::App* app, int* exit_code);
 void add_inspect(CLI::App* app, int* exit_code);
 void add_ci(CLI::App* app, int* exit_code);
 void add_shader(CLI::App* app, int* exit_code);
+void add_shader_db(CLI::App* app, int* exit_code);
 void add_assemble(CLI::App* app, int* exit_code);
 void add_disassemble(CLI::App* app, int* exit_code);
 
@@ -41,6 +42,6 @@ inline constexpr void (*kCommands[])(CLI::App*, int*) = {
     add_run,       add_devices, add_counters, add_timing,      add_serve,           add_status,
     add_stop,      add_screen,  add_desktop,  add_wake_daemon, add_desktop_session, add_capture,
     add_replay,    add_profile, add_decode,   add_assemble,    add_disassemble,     add_help,
-    add_connector, add_ci,      add_shader,   add_inspect};
+    add_connector, add_ci,      add_shader,   add_shader_db,   add_inspect};
 
 }  // namespace v3d::tools

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""v3demu shader with Mesa, and v3demu profile's gate on shaders that are as fast and slower.
+"""v3demu shader and shader-db with Mesa, and v3demu profile's gate on shaders that are as fast and slower.
 
 usage: shader_test.py V3DEMU MESA_PREFIX SOURCE_FOLDER FOLDER DEVICE...
 """
@@ -33,6 +33,52 @@ COMPUTE = """#version 310 es
 layout(local_size_x = 64) in;
 layout(std430, binding = 0) buffer Values { float values[]; };
 void main() { values[gl_GlobalInvocationID.x] += 1.0; }
+"""
+VULKAN_FRAGMENT = """#version 450
+layout(location = 0) in vec2 place;
+layout(location = 1) flat in ivec3 cell;
+layout(set = 0, binding = 1) uniform sampler2D image;
+layout(set = 0, binding = 2, rgba8) uniform readonly image2D other;
+layout(set = 0, binding = 3) uniform sampler2DArrayShadow depth;
+layout(set = 1, binding = 0) uniform Block { mat4 matrix; } block;
+layout(set = 1, binding = 4) buffer Values { float values[]; } buffers[2];
+layout(push_constant) uniform Pushed { vec4 factor; } pushed;
+layout(location = 0) out vec4 color;
+layout(location = 1) out uvec4 number;
+void main() {
+  color = block.matrix * texture(image, place) * pushed.factor + imageLoad(other, cell.xy) + buffers[1].values[cell.z] +
+          texture(depth, vec4(place, 0.0, 0.5));
+  number = uvec4(cell, 1);
+}
+"""
+VULKAN_VERTEX = """#version 450
+layout(location = 0) in vec3 position;
+layout(location = 1) in ivec2 place;
+layout(set = 0, binding = 0) uniform Block { mat4 matrix; } block;
+layout(location = 0) out vec2 passed;
+layout(location = 1) flat out uint number;
+void main() { gl_Position = block.matrix * vec4(position, 1.0); passed = vec2(place) + position.xy; number = gl_VertexIndex; }
+"""
+VULKAN_COMPUTE = """#version 450
+layout(local_size_x = 64) in;
+layout(set = 0, binding = 0) buffer Values { float values[]; };
+shared float all[64];
+void main() {
+  all[gl_LocalInvocationIndex] = values[gl_GlobalInvocationID.x];
+  barrier();
+  values[gl_GlobalInvocationID.x] = all[63 - gl_LocalInvocationIndex];
+}
+"""
+PROGRAM = """[require]
+GLSL >= 1.10
+[vertex shader]
+varying vec3 normal;
+void main() { gl_Position = ftransform(); normal = gl_NormalMatrix * gl_Normal; }
+[fragment shader]
+varying vec3 normal;
+void main() { gl_FragColor = vec4(normalize(normal)%s, 1.0); }
+[test]
+draw rect -1 -1 2 2
 """
 
 
@@ -72,6 +118,27 @@ class Shader(Fixture):
                     self.assertGreaterEqual(shader["clocks_per_batch"], 4 * shader["instructions"])
                     self.assertIn(shader["threads"], (1, 2, 4))
 
+    def test_varyings_are_not_one_number(self):
+        result = json.loads(self.shader(self.write("two.frag", FRAGMENT % ""), "--json", "-"))
+        self.assertEqual(sum("ldvary" in one["text"] for one in result["shaders"][0]["code"]), 2)
+
+    @unittest.skipUnless(shutil.which("glslangValidator"), "glslangValidator is not installed")
+    def test_modules_are_compiled_by_the_driver_for_vulkan(self):
+        for device in DEVICES:
+            for name, text, stages in (("m.frag", VULKAN_FRAGMENT, ["fragment"]), ("m.vert", VULKAN_VERTEX, ["coordinate", "vertex"]),
+                                       ("m.comp", VULKAN_COMPUTE, ["compute"])):
+                module = self.path(name + ".spv")
+                subprocess.run(["glslangValidator", "-V", "-o", module, self.write(name, text)], stdout=subprocess.DEVNULL, check=True)
+                result = json.loads(self.shader(module, "--device", device, "--json", "-"))
+                self.assertEqual((result["board"], [shader["stage"] for shader in result["shaders"]]), (device, stages))
+                for shader in result["shaders"]:
+                    self.assertEqual(len(shader["code"]), shader["instructions"], "the model runs what Mesa counts")
+                    self.assertEqual(shader["hazards"], {})
+                if name == "m.frag":  # two numbers of floats, three of integers; what the depth texture and the buffer give is used
+                    code = [one["text"] for one in result["shaders"][0]["code"]]
+                    self.assertEqual(sum("ldvary" in text for text in code), 5)
+                    self.assertGreaterEqual(sum("ldtmu" in text for text in code), 6)
+
     def test_a_diff_tells_what_a_change_costs(self):
         old, new = self.write("old.frag", FRAGMENT % ""), self.write("new.frag", FRAGMENT % SLOWER)
         self.shader(old, "--json", self.path("old.json"))
@@ -87,12 +154,38 @@ class Shader(Fixture):
         self.assertIn("`nothing' undeclared", done.stderr)
 
 
+class ShaderDb(Fixture):
+    def folder(self, name, more):
+        os.makedirs(self.path(name), exist_ok=True)
+        self.write(name + "/a.frag", FRAGMENT % "")
+        self.write(name + "/b.comp", COMPUTE)
+        self.write(name + "/c.shader_test", PROGRAM % more)
+        return self.path(name)
+
+    def test_tells_and_compares_the_same_with_any_number_of_processes(self):
+        before, after = self.folder("before", ""), self.folder("after", " + sin(normal) * cos(normal)")
+        first = run("shader-db", "--mesa", MESA, "--jobs", "1", "--json", self.path("before.json"), before)
+        self.assertEqual((first.returncode, first.stderr), (0, ""))
+        told = [line.split(" shader: ")[0] for line in first.stdout.splitlines()]
+        self.assertEqual(told, ["a.frag - fragment", "b.comp - compute", "c.shader_test - coordinate", "c.shader_test - vertex", "c.shader_test - fragment"])
+        self.assertRegex(first.stdout, r"a\.frag - fragment shader: \d+ inst, .* 0:0 spills:fills, .* clocks, 0 hazards, 4 threads, .* occupancy")
+        second = run("shader-db", "--mesa", MESA, "--jobs", "3", "--against", MESA, before)
+        self.assertEqual((second.returncode, second.stderr), (0, ""))
+        self.assertIn("total clocks in shared programs: ", second.stdout)
+        self.assertNotIn("affected", second.stdout, "the same Mesa gives the same figures")
+        third = run("shader-db", "--mesa", MESA, "--against", self.path("before.json"), after)
+        self.assertEqual((third.returncode, third.stderr), (0, ""))
+        self.assertRegex(third.stdout, r"inst in affected programs: \d+ -> \d+ \(\+[\d.]+%\)\nhelped: 0\nHURT: 1\n")
+        self.assertRegex(third.stdout, r"changed most:\n +[\d.]+ -> +[\d.]+ +\+[\d.]+%  c\.shader_test - fragment\n")
+        self.assertTrue(third.stdout.endswith("LOST:   0\nGAINED: 0\n"))
+
+
 class Gate(Fixture):
     def profile(self, name, more):
         text = self.write(name + ".frag", FRAGMENT % more)
         vertex = self.write("other.vert", "#version 310 es\nin vec4 v3demu_position;\nout vec2 place;\n"
                             "void main() { gl_Position = v3demu_position; place = v3demu_position.xy; }\n")
-        done = run("profile", "--mesa", MESA, "-o", self.path(name), "--", sys.executable, "-B", DRAW, "fragment", text, vertex)
+        done = run("profile", "--mesa", MESA, "-o", self.path(name), "--", sys.executable, "-B", DRAW, "es", "fragment", text, vertex)
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.path(name + "/profile.json")
 

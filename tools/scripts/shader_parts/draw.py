@@ -1,6 +1,6 @@
-"""Compiles a shader with the driver by OpenGL ES and draws, or dispatches, once: run under v3demu profile by tools/shader.
+"""Compiles a shader with the driver by OpenGL and draws, or dispatches, once: run under v3demu profile by tools/shader.
 
-usage: draw.py KIND FILE COMPANION
+usage: draw.py es|gl KIND FILE COMPANION
 
 Uniforms are 1, buffers 0, textures of 64 x 64; a fragment shader covers 128 x 128 pixels, a vertex shader has 4096 vertices
 and a compute shader 64 groups.
@@ -28,18 +28,20 @@ BLOCKS = ((0x8A11, 12), (0x90D2, 4))  # of uniforms and of storage, with so many
 egl, gl = c.CDLL("libEGL.so.1"), c.CDLL("libGLESv2.so.2")
 
 
-def make_context():
-    """The version of OpenGL ES that there is."""
+def make_context(api):
+    """The newest version that there is; in OpenGL a core profile, where there is one."""
     egl.eglGetPlatformDisplay.restype = egl.eglCreateContext.restype = c.c_void_p
     display = c.c_void_p(egl.eglGetPlatformDisplay(0x31DD, None, None))  # without surfaces
     if not egl.eglInitialize(display, None, None):
         sys.exit("no EGL display")
-    egl.eglBindAPI(0x30A0)
-    for version, attributes in ((3, (0x3098, 3, 0x30FB, 1)), (2, (0x3098, 2))):
-        context = egl.eglCreateContext(display, None, None, (c.c_int * 5)(*attributes, *[0x3038] * (5 - len(attributes))))
+    egl.eglBindAPI(0x30A0 if api == "es" else 0x30A2)
+    versions = (((3, (0x3098, 3, 0x30FB, 1)), (2, (0x3098, 2))) if api == "es" else
+                ((4, (0x3098, 3, 0x30FB, 3, 0x30FD, 1)), (3, ())))
+    for version, attributes in versions:
+        context = egl.eglCreateContext(display, None, None, (c.c_int * 7)(*attributes, *[0x3038] * (7 - len(attributes))))
         if context and egl.eglMakeCurrent(display, None, None, c.c_void_p(context)):
             return version
-    sys.exit("no context of OpenGL ES")
+    sys.exit("no context of OpenGL" + (" ES" if api == "es" else ""))
 
 
 def compile_stage(kind, text, what):
@@ -141,24 +143,32 @@ def make_target():
 
 
 def give_attributes(program, corners):
-    """Arrays of all attributes; they are to live until the draw is done."""
-    kept = []
+    """Buffers of all attributes."""
     for name, kind, _ in active(program, 0x8B89, gl.glGetActiveAttrib):
         place = gl.glGetAttribLocation(program, name)
         if place < 0 or kind not in (FLOAT, 0x8B50, 0x8B51, 0x8B52):
             continue  # built in, or no float: these keep their constant values
         numbers = corners if name == b"v3demu_position" else [1.0] * (4 * VERTICES)
-        kept.append((c.c_float * len(numbers))(*numbers))
-        gl.glVertexAttribPointer(place, 4, FLOAT, 0, 0, kept[-1])
+        buffer, data = c.c_uint(), (c.c_float * len(numbers))(*numbers)
+        gl.glGenBuffers(1, c.byref(buffer))
+        gl.glBindBuffer(0x8892, buffer)
+        gl.glBufferData(0x8892, c.c_long(c.sizeof(data)), data, 0x88E4)
+        gl.glVertexAttribPointer(place, 4, FLOAT, 0, 0, None)
         gl.glEnableVertexAttribArray(place)
-    return kept
+
+
+def bind_vertex_array():
+    """Core profiles have none by themselves."""
+    array = c.c_uint()
+    gl.glGenVertexArrays(1, c.byref(array))
+    gl.glBindVertexArray(array)
 
 
 def main():
-    kind, path, other = sys.argv[1:]
+    api, kind, path, other = sys.argv[1:]
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    version = make_context()
+    version = make_context(api)
     shaders = [compile_stage(kind, text, kind)]
     if kind != "compute":
         make_target()
@@ -166,17 +176,18 @@ def main():
             shaders.append(compile_stage("vertex" if kind == "fragment" else "fragment", file.read(), "the stage beside it"))
     program = link(shaders)
     set_uniforms(program, version)
-    if version == 3:
+    if version >= 3:
         bind_buffers()
     if kind == "compute":
         gl.glDispatchCompute(GROUPS, 1, 1)
     else:
-        kept = give_attributes(program, [-1, -1, 0, 1, 3, -1, 0, 1, -1, 3, 0, 1])
+        if version == 4:
+            bind_vertex_array()
+        give_attributes(program, [-1, -1, 0, 1, 3, -1, 0, 1, -1, 3, 0, 1])
         gl.glDrawArrays(*((4, 0, 3) if kind == "fragment" else (0, 0, VERTICES)))
     gl.glFinish()
     if error := gl.glGetError():
         sys.exit(f"OpenGL error 0x{error:x}")
-    kept = None
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 import difflib
 import re
 
-FORMAT = "v3demu shader 1"
+FORMAT = "v3demu shader 2"
 # v3d_shaderdb_dump() of Mesa.
 TOLD = re.compile(
     r"MESA_SHADER_(\w+)[^:]* shader: (?P<instructions>\d+) inst, (?P<threads>\d+) threads, (?P<loops>\d+) loops, "
@@ -17,6 +17,11 @@ SHOWN = ("instructions", "threads", "uniforms", "max_temps", "spills", "fills", 
 def told_by_mesa(log):
     """The compiler's last word on each stage, by its name there."""
     return {match[1]: {name: int(value) for name, value in match.groupdict().items()} for match in TOLD.finditer(log)}
+
+
+def occupancy(job):
+    """Threads that each QPU has, in the mean of the job's time."""
+    return round(job["resident"] / max(1, job["clocks"] * job["qpus"]), 3)
 
 
 def qpu_clocks(part):
@@ -39,7 +44,8 @@ def figures_of(profile, log, kind):
         found.append({
             "stage": stage, **mesa, "batches": shader["batches"], "clocks_per_batch": round(clocks / max(1, shader["batches"]), 2),
             "bound": max(parts, key=parts.get), "shares": {name: round(value / max(1, clocks), 4) for name, value in parts.items() if value},
-            "job_bound": jobs[0]["bound"] if jobs else None,
+            "stalls": {name: round(value / max(1, shader["batches"]), 2) for name, value in zip(profile["stalls"], shader["stalls"])},
+            "job_bound": jobs[0]["bound"] if jobs else None, "occupancy": max(map(occupancy, jobs), default=None),
             "code": [{"text": one["text"], "issued": one["issued"], "stalls": one["stalls"]} for one in shader["at"]]})
     return found
 
@@ -54,10 +60,13 @@ def text_of(result):
         lines += ["", f"{shader['stage']}: " + ", ".join(f"{shader[name]} {named(name)}" for name in SHOWN[:-1] if name in shader)]
         shares = ", ".join(f"{name} {100 * share:.1f} %" for name, share in shader["shares"].items())
         lines.append(f"predicted: {shader['clocks_per_batch']:.2f} clocks of a QPU for 16 lanes ({shares}); bound by {shader['bound']}"
-                     + (f", its job by {shader['job_bound']}" if shader["job_bound"] else ""))
+                     + (f", its job by {shader['job_bound']}, with {shader['occupancy']:.2f} threads on each QPU" if shader["job_bound"] else ""))
+        if shader.get("hazards"):
+            lines.append("broken rules of scheduling: " + ", ".join(f"{rule} {count}" for rule, count in shader["hazards"].items()))
         lines.append(f"  {'clocks':>8} {'stalls':>8}")
         batches = max(1, shader["batches"])
         lines += [f"  {4 * one['issued'] / batches:8.2f} {sum(one['stalls']) / batches:8.2f}  {one['text']}" for one in shader["code"]]
+    lines += [f"\n{stage}: not timed, as nothing of the draw is seen" for stage in result["untimed"]]
     return "\n".join(lines)
 
 
