@@ -314,9 +314,9 @@ TEST_F(Packed, LevelFromTheQuadAndItsBias) {
         std::array<float, kLanes> s, t;
         const float step = std::exp2(static_cast<float>(lod)) / 64;
         for (int i = 0; i < kLanes; ++i) {
-          const int along = along_x ? i & 1 : i >> 1 & 1;
+          const int along = along_x ? i & 1 : i >> 1 & 1, quad = i / 4;
           s[static_cast<size_t>(i)] =
-              0.13f + static_cast<float>(i / 4) / 16 + (along_x ? step * static_cast<float>(along) : 0);
+              0.13f + static_cast<float>(quad) / 16 + (along_x ? step * static_cast<float>(along) : 0);
           t[static_cast<size_t>(i)] = 0.29f + (along_x ? 0 : step * static_cast<float>(along));
         }
         lookup.s = floats(s);
