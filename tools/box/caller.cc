@@ -25,6 +25,7 @@
 #include "shim/process/user_descriptors.h"
 #include "shim/process/user_memory.h"
 #include "tools/box/box.h"
+#include "tools/box/writable_memory.h"
 
 #ifndef SECCOMP_ADDFD_FLAG_SEND  // Linux 5.14
 #define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
@@ -136,14 +137,21 @@ bool Caller::read(void* to, uint64_t from, size_t size) const {
   return good && is_waiting();
 }
 
+/// Files of /proc stay those of the memory that they were opened of: while the call waited, the caller's. The
+/// thread's number may be another program's by the time of the copy. By such a file the kernel would write
+/// what the caller itself may not.
 bool Caller::write(uint64_t to, const void* from, size_t size) const {
-  auto* bytes = static_cast<uint8_t*>(const_cast<void*>(from));
-  return is_waiting() && copy_all(
-                             [&](size_t done, iovec there) {
-                               iovec here{bytes + done, size - done};
-                               return process_vm_writev(thread(), &here, 1, &there, 1, 0);
-                             },
-                             to, size);
+  if (size == 0) return true;
+  const v3d::ioctl::UniqueFd memory(open(proc("mem").c_str(), O_RDWR | O_CLOEXEC));
+  const v3d::ioctl::UniqueFd maps(open(proc("maps").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!memory || !maps || !is_waiting() || !is_writable(maps.get(), to, size)) return false;
+  const auto* bytes = static_cast<const uint8_t*>(from);
+  return copy_all(
+      [&](size_t done, iovec there) {
+        return pwrite(memory.get(), bytes + done, there.iov_len,
+                      static_cast<off_t>(reinterpret_cast<uintptr_t>(there.iov_base)));
+      },
+      to, size);
 }
 
 bool Caller::read_path(uint64_t from, std::string* path) const {
