@@ -15,6 +15,8 @@
 namespace v3d::inspect {
 namespace {
 
+constexpr uint8_t kRgba8 = 27;
+
 struct Stored {
   tools::StoredImage image;
   tools::Picture picture;
@@ -31,6 +33,7 @@ std::vector<Stored> pictures_of(Inspector& inspector, uint32_t job) {
                                                    captured.cl().rcl_start, captured.cl().rcl_end, &orders);
     for (const tools::StoredImage& image : images) {
       std::string error;
+      if (image.packet.format != kRgba8) continue;
       tools::Picture picture = tools::read_image(space, image, &error);
       if (!picture.rgba.empty()) stored.push_back({image, std::move(picture)});
     }
@@ -41,7 +44,6 @@ std::vector<Stored> pictures_of(Inspector& inspector, uint32_t job) {
 
 /// Whether the store keeps the bytes of the tile buffer.
 bool keeps_bytes(const PixelEvent& event, const tlb::Config& config) {
-  constexpr uint8_t kRgba8 = 27;
   return event.kind == PixelEvent::Kind::kStore && event.transfer.buffer < kNoBuffer && !config.multisample &&
          config.targets[event.transfer.buffer].type == tlb::ColorType::k8 && event.transfer.format == kRgba8;
 }
@@ -78,16 +80,18 @@ int check(const char* path, int pixels) {
     return 1;
   }
   Inspector& inspector = **opened;
-  std::vector<uint32_t> renders;
-  for (uint32_t job = 1; job <= inspector.jobs().size(); ++job)
-    if (inspector.jobs()[job - 1].kind == daemon::CapturedJob::kRender) renders.push_back(job);
+  std::vector<std::pair<uint32_t, std::vector<Stored>>> renders;
+  for (uint32_t job = 1; job <= inspector.jobs().size(); ++job) {
+    if (inspector.jobs()[job - 1].kind != daemon::CapturedJob::kRender) continue;
+    std::vector<Stored> stored = pictures_of(inspector, job);
+    if (!stored.empty()) renders.emplace_back(job, std::move(stored));
+  }
   std::mt19937 random(1);  // NOLINT(cert-msc51-cpp): the same pixels every time
   const auto below = [&random](uint32_t limit) { return static_cast<uint32_t>(random()) % limit; };
   int compared = 0, drawn = 0, wrong = 0;
-  for (const uint32_t job : renders) {
-    const std::vector<Stored> stored = pictures_of(inspector, job);
+  for (const auto& [job, stored] : renders) {
     const int share = (pixels + static_cast<int>(renders.size()) - 1) / static_cast<int>(renders.size());
-    for (int n = 0; n < share && !stored.empty(); ++n) {
+    for (int n = 0; n < share; ++n) {
       const tools::Picture& first = stored[0].picture;
       const PixelPlace place = {.job = job, .x = below(first.width), .y = below(first.height)};
       const auto history = inspector.history(place);

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { ask } from "./api";
 import type { History as Answer, PixelEvent, Sample } from "./api";
 import { useAnswer } from "./address";
@@ -22,8 +23,21 @@ function Value({ sample, target }: { sample: Sample; target: number }) {
   if (!value) return <span>-</span>;
   return (
     <span class="numbers">
-      <span class="swatch" style={{ background: color(value.rgba8) }} /> {value.channels.map((channel) => number(channel, 4)).join(" ")}
+      <span class="swatch" style={{ background: color(value.rgba8) }} /> {value.channels.map((channel) => number(channel)).join(" ")}
     </span>
+  );
+}
+
+/// A value, and below it what became of it, if that is another one.
+function Change({ name, before, after, differs }: { name: string; before: ComponentChildren; after: ComponentChildren; differs: boolean }) {
+  return (
+    <tr>
+      <th>{name}</th>
+      <td class="numbers">
+        <div>{before}</div>
+        {differs && <div class="changed">{after}</div>}
+      </td>
+    </tr>
   );
 }
 
@@ -31,22 +45,11 @@ function Both({ before, after }: { before: Sample; after: Sample }) {
   return (
     <table>
       <tbody>
-        <tr>
-          <th>depth</th>
-          <td class="numbers">{number(before.depth)}</td>
-          <td class={`numbers ${before.stored_depth === after.stored_depth ? "" : "changed"}`}>{number(after.depth)}</td>
-        </tr>
-        <tr>
-          <th>stencil</th>
-          <td class="numbers">{before.stencil}</td>
-          <td class={`numbers ${before.stencil === after.stencil ? "" : "changed"}`}>{after.stencil}</td>
-        </tr>
+        <Change name="depth" before={number(before.depth)} after={number(after.depth)} differs={before.stored_depth !== after.stored_depth} />
+        <Change name="stencil" before={before.stencil} after={after.stencil} differs={before.stencil !== after.stencil} />
         {before.colors.map((one, n) => (
-          <tr key={one.target}>
-            <th>colour {one.target}</th>
-            <td><Value sample={before} target={one.target} /></td>
-            <td class={String(one.words) === String(after.colors[n]?.words) ? "" : "changed"}><Value sample={after} target={one.target} /></td>
-          </tr>
+          <Change key={one.target} name={`colour ${one.target}`} before={<Value sample={before} target={one.target} />}
+            after={<Value sample={after} target={one.target} />} differs={String(one.words) !== String(after.colors[n]?.words)} />
         ))}
       </tbody>
     </table>

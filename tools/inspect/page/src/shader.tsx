@@ -3,7 +3,7 @@ import { ask, askPixels } from "./api";
 import type { Job, Steps, Texture, Time } from "./api";
 import { useAnswer } from "./address";
 import type { Place } from "./address";
-import { hex, word } from "./text";
+import { formOf, hex, word } from "./text";
 import type { Form } from "./text";
 
 /// Instructions that are asked for at a time.
@@ -83,7 +83,7 @@ interface Props {
 }
 
 export function Shader({ job, place, time, move }: Props) {
-  const [form, setForm] = useState<Form>("float");
+  const [form, setForm] = useState<Form>("auto");
   const [onlyUsed, setOnlyUsed] = useState(true);
   const stages = kStages[job.kind];
   const ofPixel = place.pixel !== undefined && place.stage === "fragment";
@@ -131,7 +131,7 @@ export function Shader({ job, place, time, move }: Props) {
           Lane <input id="lane" type="number" min={0} max={15} value={place.lane} onInput={(event) => move({ lane: Number(event.currentTarget.value) & 15 })} />
         </label>
         <select aria-label="Form of values" value={form} onChange={(event) => setForm(event.currentTarget.value as Form)}>
-          {["float", "hex", "int", "unsigned"].map((one) => <option>{one}</option>)}
+          {["auto", "float", "hex", "int", "unsigned"].map((one) => <option>{one}</option>)}
         </select>
         <button aria-pressed={onlyUsed} onClick={() => setOnlyUsed(!onlyUsed)}>only registers in use</button>
         {steps && <span class="numbers" id="at">{place.step + 1} of {steps.executed}</span>}
@@ -175,7 +175,7 @@ export function Shader({ job, place, time, move }: Props) {
                   onlyUsed && !used.has(n) ? null : (
                     <tr key={name} data-register={name} class={state.changed.has(n) ? "changed" : ""}>
                       <th>{name}</th>
-                      {state.registers[n]!.map((value, lane) => <td key={lane}>{word(value, form)}</td>)}
+                      {state.registers[n]!.map((value, lane) => <td key={lane}>{word(value, form === "auto" ? formOf(state.registers[n]!) : form)}</td>)}
                     </tr>
                   ),
                 )}

@@ -15,8 +15,18 @@ export function number(value: number | null, digits = 6): string {
 }
 
 const kView = new DataView(new ArrayBuffer(4));
-export type Form = "hex" | "float" | "int" | "unsigned";
-export function word(bits: number, form: Form): string {
+export type Form = "auto" | "hex" | "float" | "int" | "unsigned";
+
+/// Floats, if all lanes look like ordinary ones, as traces have it; else hexadecimal.
+export function formOf(lanes: number[]): "float" | "hex" {
+  const ordinary = (bits: number) => {
+    const exponent = ((bits >>> 23) & 255) - 127;
+    return bits === 0 || bits === 0x80000000 || (exponent > -40 && exponent < 40);
+  };
+  return lanes.every(ordinary) && lanes.some((bits) => bits !== 0) ? "float" : "hex";
+}
+
+export function word(bits: number, form: Exclude<Form, "auto">): string {
   kView.setUint32(0, bits);
   switch (form) {
     case "hex":
