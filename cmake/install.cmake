@@ -23,6 +23,8 @@ install(FILES tools/scripts/gallery_parts/__init__.py tools/scripts/gallery_part
 # Where tools/cli/files/files.cc looks for the page of v3demu inspect; there is none without npm.
 install(DIRECTORY ${CMAKE_BINARY_DIR}/share/v3demu/inspect DESTINATION ${share}/v3demu OPTIONAL)
 install(TARGETS v3demu_shim LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# What needs NumPy is not imported before it is asked for.
+install(DIRECTORY python/v3demu DESTINATION lib/python3/dist-packages PATTERN __pycache__ EXCLUDE)
 # For boards: the library of this machine, and the two files of which gcc makes it on another.
 install(TARGETS v3demu_recorder LIBRARY DESTINATION ${private})
 install(FILES recorder/v3drec.c recorder/v3drec.h DESTINATION ${share}/v3demu/recorder)

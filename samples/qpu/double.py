@@ -9,8 +9,8 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.realpath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "..", "tests", "e2e", "qpu_programs"))
-import v3d_drm  # noqa: E402  pylint: disable=wrong-import-position
+sys.path.insert(0, os.path.join(HERE, "..", "..", "python"))
+from v3demu import drm  # noqa: E402  pylint: disable=wrong-import-position
 
 COUNT = 1024
 UNIFORMS = 0x800  # in the buffer object of the program, after the code
@@ -19,14 +19,14 @@ if len(sys.argv) != 2:
     sys.exit(__doc__)
 with open(sys.argv[1], "rb") as file:
     code = array.array("I", file.read())
-device = v3d_drm.Device(v3d_drm.RENDER)
+device = drm.Device(drm.RENDER)
 program, x, y = device.bo(4096), device.bo(4 * COUNT), device.bo(4 * COUNT)
 program.words[:len(code)] = memoryview(code)
 program.words[UNIFORMS // 4:UNIFORMS // 4 + 2] = memoryview(array.array("I", [x.address, y.address]))
 for i in range(COUNT):
     x.floats[i] = i
 workgroups = COUNT // 16
-device.submit_csd(v3d_drm.csd_config(device, program.address, program.address + UNIFORMS, workgroups, (workgroups, 1, 1)),
+device.submit_csd(drm.csd_config(device, program.address, program.address + UNIFORMS, workgroups, (workgroups, 1, 1)),
                   [program, x, y])
 device.wait(y)
 print(y.floats[:4].tolist(), "...", y.floats[COUNT - 1])

@@ -59,7 +59,9 @@ SAYS = {
     r"v3demu run -- samples/qpu/double\.py": r"\[0\.0, 2\.0, 4\.0, 6\.0\] \.\.\. 2046\.0",
     r"v3demu run --device rpi3 -- samples/qpu/mailbox\.py": r"8 transforms of 256 numbers, relative error",
     r"printf .*\| v3demu asm --check|v3demu asm --check lost\.qasm|v3demu asm lost": "no-address",
-    r"v3demu replay --trace-qpu|V3DEMU_DEBUG=qpu": "==== .*program at",
+    r"v3demu exec .* --out c=c\.npy": r"(?m)^c: f32\[64\] at 0x\w+: 0\.5, 1\.5, 2\.5,",
+    r"v3demu exec .* --time": "on the board: .* us",
+    r"v3demu replay --trace-qpu|v3demu exec .* --trace-qpu|V3DEMU_DEBUG=qpu": "==== .*program at",
     r"v3demu replay --compare here": r" jobs compared: .* 0 different",
     r"v3demu replay --time": r"\b(ms|us)\b",
 }

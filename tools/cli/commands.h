@@ -34,14 +34,15 @@ void add_shader(CLI::App* app, int* exit_code);
 void add_shader_db(CLI::App* app, int* exit_code);
 void add_assemble(CLI::App* app, int* exit_code);
 void add_disassemble(CLI::App* app, int* exit_code);
+void add_exec(CLI::App* app, int* exit_code);
 
-/// Gives --trace-qpu of `replay` its default value: CLI11 would take the next word.
+/// Gives --trace-qpu of `replay` and `exec` its default value: CLI11 would take the next word.
 void complete_trace_option(std::vector<std::string>* words);
 
 inline constexpr void (*kCommands[])(CLI::App*, int*) = {
     add_run,       add_devices, add_counters, add_timing,      add_serve,           add_status,
     add_stop,      add_screen,  add_desktop,  add_wake_daemon, add_desktop_session, add_capture,
     add_replay,    add_profile, add_decode,   add_assemble,    add_disassemble,     add_help,
-    add_connector, add_ci,      add_shader,   add_shader_db,   add_inspect};
+    add_connector, add_ci,      add_shader,   add_shader_db,   add_inspect,         add_exec};
 
 }  // namespace v3d::tools

@@ -365,7 +365,7 @@ int replay(const Options& options) {
 }  // namespace
 
 void complete_trace_option(std::vector<std::string>* words) {
-  if (words->empty() || words->front() != "replay") return;
+  if (words->empty() || (words->front() != "replay" && words->front() != "exec")) return;
   std::replace(words->begin(), words->end(), std::string("--trace-qpu"), std::string("--trace-qpu=batch=0"));
 }
 

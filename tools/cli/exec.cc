@@ -1,0 +1,351 @@
+/// v3demu exec: a QPU program on buffers, without a driver.
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "daemon/board.h"
+#include "daemon/json_writer.h"
+#include "gpu/chip/profile.h"
+#include "gpu/perf/timing/prediction.h"
+#include "gpu/perf/timing/report.h"
+#include "gpu/qpu/check/broken_rules.h"
+#include "gpu/qpu/isa/assembler.h"
+#include "gpu/qpu/isa/instruction.h"
+#include "gpu/qpu/trace/watch.h"
+#include "tools/cli/commands.h"
+#include "tools/cli/files/files.h"
+#include "tools/cli/kernels/kernel.h"
+
+namespace v3d::tools {
+namespace {
+
+struct Options {
+  std::string file, device = "rpi5";
+  std::vector<std::string> buffers, uniforms, outputs;
+  uint32_t threads = 0, workgroup = 16;
+  std::string workgroups;  ///< empty: as many as `threads` fill
+  bool four_threads = false, time = false, counters = false, json = false;
+  std::optional<std::string> trace;
+};
+
+/// What one run after another found out.
+struct Report {
+  std::vector<std::string> hazards;
+  std::string trace;
+  KernelRun run, timed;  ///< the second one where a time or counters were asked for
+};
+
+int fail(const std::string& what) {
+  fprintf(stderr, "v3demu exec: %s\n", what.c_str());
+  return 1;
+}
+
+/// The number of times that workgroups run on each axis.
+absl::Status set_workgroups(const Options& options, Kernel* kernel) {
+  kernel->workgroup = options.workgroup;
+  kernel->four_threads = options.four_threads;
+  const uint32_t threads = options.threads ? options.threads : (options.workgroup + 15) / 16;
+  const uint32_t each = (options.workgroup + 15) / 16;
+  if (options.workgroups.empty()) {
+    if (threads % each != 0 || threads / each > 65535)
+      return absl::InvalidArgumentError(
+          absl::StrFormat("%d threads are no whole number of workgroups, 1 to 65535, of %d", threads, each));
+    kernel->workgroups = {threads / each, 1, 1};
+    return absl::OkStatus();
+  }
+  const std::vector<std::string> parts = absl::StrSplit(options.workgroups, ',');
+  uint64_t batches = each;
+  bool good = parts.size() <= 3;
+  for (size_t i = 0; good && i < parts.size(); ++i) {
+    good = absl::SimpleAtoi(parts[i], &kernel->workgroups[i]) && kernel->workgroups[i] >= 1 &&
+           kernel->workgroups[i] <= 65535;
+    batches *= kernel->workgroups[i];
+  }
+  if (!good || batches > kMostBatches)
+    return absl::InvalidArgumentError(
+        absl::StrFormat("\"%s\" is no X, X,Y or X,Y,Z of 1 to 65535 workgroups each and %d threads in all",
+                        options.workgroups, kMostBatches));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<KernelBuffer> read_buffer(const std::string& text) {
+  const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
+  KernelBuffer buffer{.name = parts.first, .array = {}};
+  if (parts.first.empty() || parts.second.empty())
+    return absl::InvalidArgumentError(
+        absl::StrFormat("--buf %s is no NAME=FILE.npy or NAME=TYPE[SHAPE]", text));
+  const size_t shaped = parts.second.find("]=");
+  if (shaped != std::string::npos || parts.second.ends_with("]")) {
+    auto array = parse_shape(parts.second.substr(0, shaped == std::string::npos ? shaped : shaped + 1));
+    if (!array.ok()) return array.status();
+    buffer.array = *std::move(array);
+    if (shaped == std::string::npos) return buffer;
+    const absl::Status filled = fill(parts.second.substr(shaped + 2), &buffer.array);
+    if (!filled.ok()) return filled;
+    return buffer;
+  }
+  const auto contents = read_file(parts.second);
+  if (!contents) return absl::NotFoundError(absl::StrCat(parts.second, ": ", strerror(errno)));
+  auto array = parse_npy(*contents);
+  if (!array.ok())
+    return absl::InvalidArgumentError(absl::StrCat(parts.second, ": ", array.status().message()));
+  buffer.array = *std::move(array);
+  return buffer;
+}
+
+/// The program, by text or words. @param assembled  the uniforms of the text
+absl::Status read_program(const Options& options, chip::Generation generation, Kernel* kernel,
+                          std::vector<uint32_t>* assembled) {
+  const auto contents = read_file(options.file);
+  if (!contents) return absl::NotFoundError(absl::StrCat(options.file, ": ", strerror(errno)));
+  constexpr size_t kMostBytes = 1 << 24;
+  if (contents->size() > kMostBytes)
+    return absl::InvalidArgumentError(options.file + ": too large for a program");
+  if (options.file.ends_with(".bin")) {
+    if (contents->empty() || contents->size() % 8)
+      return absl::InvalidArgumentError(options.file + ": no whole number of words of 64 bits");
+    kernel->words.resize(contents->size() / 8);
+    std::memcpy(kernel->words.data(), contents->data(), contents->size());
+    return absl::OkStatus();
+  }
+  qpu::Assembly assembly = qpu::assemble(generation, *contents);
+  std::string errors;
+  for (const qpu::AssemblyError& error : assembly.errors)
+    absl::StrAppend(&errors, errors.empty() ? "" : "\n", options.file, ":", qpu::to_string(error));
+  if (!errors.empty()) return absl::InvalidArgumentError(errors);
+  if (assembly.words.empty()) return absl::InvalidArgumentError(options.file + ": no program");
+  kernel->words = std::move(assembly.words);
+  *assembled = std::move(assembly.uniforms);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Kernel> read_kernel(const Options& options, chip::Generation generation) {
+  Kernel kernel;
+  std::vector<uint32_t> assembled;
+  absl::Status status = read_program(options, generation, &kernel, &assembled);
+  status.Update(set_workgroups(options, &kernel));
+  if (!status.ok()) return status;
+  if (options.buffers.size() > kMostKernelBuffers || options.uniforms.size() > kMostKernelUniforms)
+    return absl::InvalidArgumentError(
+        absl::StrFormat("more than %d buffers or %d uniforms", kMostKernelBuffers, kMostKernelUniforms));
+  uint64_t bytes = 0;
+  for (const std::string& text : options.buffers) {
+    auto buffer = read_buffer(text);
+    if (!buffer.ok()) return buffer.status();
+    for (const KernelBuffer& other : kernel.buffers)
+      if (other.name == buffer->name)
+        return absl::InvalidArgumentError(absl::StrFormat("two buffers are called \"%s\"", other.name));
+    bytes += buffer->array.data.size();
+    if (bytes > kMostKernelBytes)
+      return absl::InvalidArgumentError(
+          absl::StrFormat("the buffers have more than %d MiB", kMostKernelBytes >> 20));
+    kernel.buffers.push_back(*std::move(buffer));
+  }
+  place(&kernel);
+  for (const std::string& text : options.uniforms) {
+    const auto word = parse_uniform(text, kernel);
+    if (!word.ok()) return word.status();
+    kernel.uniforms.push_back(*word);
+  }
+  if (options.uniforms.empty()) kernel.uniforms = std::move(assembled);
+  if (kernel.uniforms.empty())
+    for (const KernelBuffer& buffer : kernel.buffers) kernel.uniforms.push_back(buffer.address);
+  if (kernel.uniforms.size() > kMostKernelUniforms)
+    return absl::InvalidArgumentError(absl::StrFormat("more than %d uniforms", kMostKernelUniforms));
+  return kernel;
+}
+
+/// Where the results go, by the number of the buffer.
+absl::StatusOr<std::map<size_t, std::string>> read_outputs(const Options& options, const Kernel& kernel) {
+  std::map<size_t, std::string> outputs;
+  for (const std::string& text : options.outputs) {
+    const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
+    size_t number = 0;
+    while (number < kernel.buffers.size() && kernel.buffers[number].name != parts.first) ++number;
+    if (number == kernel.buffers.size() || parts.second.empty())
+      return absl::InvalidArgumentError(absl::StrFormat("--out %s is no NAME=FILE.npy of a buffer", text));
+    outputs[number] = parts.second;
+  }
+  return outputs;
+}
+
+absl::StatusOr<Report> run(const Options& options, const Kernel& kernel, const chip::Profile& profile) {
+  Report report;
+  for (const qpu::BrokenRule& b : qpu::broken_rules(profile.generation, kernel.four_threads, kernel.words))
+    report.hazards.push_back(b.text);
+  qpu::WatchOptions watch;
+  watch.hazard_sink = [&report](std::string_view text) { report.hazards.emplace_back(text); };
+  if (options.trace) {
+    std::string error;
+    watch.trace = qpu::TraceSelection::parse(*options.trace, &error);
+    if (!watch.trace) return absl::InvalidArgumentError(error);
+    watch.trace_sink = [&report](std::string_view text) { report.trace.append(text).append("\n"); };
+  }
+  auto watched =
+      run_kernel(kernel, profile, std::make_unique<qpu::Watch>(profile.generation, std::move(watch)), false);
+  if (!watched.ok()) return watched.status();
+  report.run = *std::move(watched);
+  if (!options.time && !options.counters) return report;
+  auto timed = run_kernel(kernel, profile, nullptr, true);
+  if (!timed.ok()) return timed.status();
+  report.timed = *std::move(timed);
+  return report;
+}
+
+/// The first elements and the last.
+std::string elements_text(const Array& array) {
+  constexpr uint64_t kShown = 8;
+  std::string text;
+  const uint64_t count = array.elements();
+  for (uint64_t i = 0; i < count && i < kShown; ++i)
+    absl::StrAppend(&text, i ? ", " : "", element_text(array, i));
+  if (count > kShown)
+    absl::StrAppend(&text, count > kShown + 1 ? ", ..., " : ", ", element_text(array, count - 1));
+  return text;
+}
+
+void print(const Options& options, const Kernel& kernel, const chip::Profile& profile, const Report& report) {
+  const device::JobResult& result = report.run.result;
+  std::fputs(report.trace.c_str(), stdout);
+  for (const std::string& hazard : report.hazards) std::printf("hazard: %s\n", hazard.c_str());
+  std::printf("%s%s%s\n", result.end_name(), result.message.empty() ? "" : ": ", result.message.c_str());
+  if (result.faults.count)
+    std::printf("MMU fault: %llu access%s to memory that is not mapped, the first at 0x%08x, %s\n",
+                static_cast<unsigned long long>(result.faults.count), result.faults.count == 1 ? "" : "es",
+                result.faults.first_address, result.fault_place.c_str());
+  for (size_t i = 0; i < kernel.buffers.size(); ++i) {
+    const Array& array = report.run.buffers[i];
+    std::printf("%s: %s at 0x%08x%s: %s\n", kernel.buffers[i].name.c_str(), array.text().c_str(),
+                kernel.buffers[i].address, array.data == kernel.buffers[i].array.data ? ", unchanged" : "",
+                elements_text(array).c_str());
+  }
+  const device::JobResult& timed = report.timed.result;
+  if (options.time && timed.prediction) {
+    const auto text_of = [&](const timing::Prediction::ProgramTime&, uint32_t number) {
+      return number < kernel.words.size() ? qpu::disassemble(profile.generation, kernel.words[number])
+                                          : std::string();
+    };
+    std::printf("on the board: %.3f us, %.3f us with its submit\n",
+                static_cast<double>(timed.prediction->ns() - timed.prediction->submit_ns) * 1e-3,
+                static_cast<double>(timed.prediction->ns()) * 1e-3);
+    std::fputs(timing::report(*timed.prediction, text_of).c_str(), stdout);
+  } else if (options.time) {
+    std::printf("no prediction: %s\n", timed.no_prediction.c_str());
+  }
+  if (options.counters)
+    for (const auto& [name, value] : counters_of(profile.generation, timed.counts))
+      std::printf("  %-52s %llu\n", name, static_cast<unsigned long long>(value));
+}
+
+void print_json(const Options& options, const Kernel& kernel, const chip::Profile& profile,
+                const Report& report) {
+  const device::JobResult &result = report.run.result, &timed = report.timed.result;
+  daemon::JsonWriter json;
+  json.begin_object().field("end", result.end_name()).field("message", std::string_view(result.message));
+  json.field("faults", result.faults.count).field("first_fault", result.faults.first_address);
+  json.field("fault_place", std::string_view(result.fault_place)).key("hazards").begin_array();
+  for (const std::string& hazard : report.hazards) json.value(std::string_view(hazard));
+  json.end_array().key("buffers").begin_object();
+  for (const KernelBuffer& buffer : kernel.buffers)
+    json.key(buffer.name).begin_object().field("address", buffer.address).end_object();
+  json.end_object();
+  if (timed.prediction)
+    json.field("ns", timed.prediction->ns() - timed.prediction->submit_ns)
+        .field("submit_ns", timed.prediction->submit_ns);
+  if (options.counters) {
+    json.key("counters").begin_object();
+    for (const auto& [name, value] : counters_of(profile.generation, timed.counts)) json.field(name, value);
+    json.end_object();
+  }
+  if (options.trace) json.field("trace", std::string_view(report.trace));
+  std::printf("%s\n", json.end_object().take().c_str());
+}
+
+int execute(const Options& options) {
+  const chip::Profile& profile = *chip::find_profile(options.device);
+  if (!chip::pipeline(profile.generation).has_compute_jobs)
+    return fail(absl::StrCat(options.device, " has no compute jobs: docs/qpu.md tells how its programs run"));
+  const auto kernel = read_kernel(options, profile.generation);
+  if (!kernel.ok()) return fail(std::string(kernel.status().message()));
+  const auto outputs = read_outputs(options, *kernel);
+  if (!outputs.ok()) return fail(std::string(outputs.status().message()));
+  const auto report = run(options, *kernel, profile);
+  if (!report.ok()) return fail(std::string(report.status().message()));
+  if (options.json)
+    print_json(options, *kernel, profile, *report);
+  else
+    print(options, *kernel, profile, *report);
+  for (const auto& [number, path] : *outputs)
+    if (const absl::Status written = write_file(path, npy_of(report->run.buffers[number])); !written.ok())
+      return fail(std::string(written.message()));
+  return report->run.result.end == device::JobResult::End::kDone && report->run.result.faults.count == 0 ? 0
+                                                                                                         : 1;
+}
+
+}  // namespace
+
+void add_exec(CLI::App* app, int* exit_code) {
+  static Options options;
+  CLI::App* command = app->add_subcommand("exec", "Run a QPU program on buffers, without a driver");
+  command
+      ->add_option("kernel", options.file,
+                   "Assembly, or words where the name ends with .bin; - is the standard input")
+      ->required();
+  const auto known = [](const std::string& name) {
+    return chip::find_profile(name) ? std::string() : absl::StrCat("no board \"", name, "\"");
+  };
+  command->add_option("--device", options.device, "The board: " + daemon::device_names())
+      ->option_text("NAME")
+      ->check(CLI::Validator(known, ""));
+  command
+      ->add_option("--buf", options.buffers,
+                   "A buffer: NAME=FILE.npy, or NAME=TYPE[SHAPE] like y=f32[1024], which is zero, or with "
+                   "=VALUE behind it "
+                   "has that value everywhere, with =count 0, 1, 2 ...; types: " +
+                       element_type_names())
+      ->option_text("NAME=...")
+      ->allow_extra_args(false);
+  command
+      ->add_option(
+          "--uniform", options.uniforms,
+          "The next uniform: an integer, a float like 2.0, or NAME or NAME+BYTES, an address in a buffer. "
+          "Without any: those of .uniform in the text, else the addresses of the buffers")
+      ->option_text("WORD")
+      ->allow_extra_args(false);
+  command->add_option("--out", options.outputs, "Save a buffer when the program has ended: NAME=FILE.npy")
+      ->option_text("NAME=FILE")
+      ->allow_extra_args(false);
+  CLI::Option* const threads = command->add_option(
+      "--threads", options.threads, "So many threads of sixteen invocations in all, in workgroups");
+  threads->option_text("N")->check(CLI::Range(1, 1 << 20));
+  command->add_option("--workgroup", options.workgroup, "Invocations of a workgroup, 1 to 256 (default: 16)")
+      ->option_text("SIZE")
+      ->check(CLI::Range(1, 256));
+  command->add_option("--workgroups", options.workgroups, "How many workgroups there are")
+      ->option_text("X[,Y[,Z]]")
+      ->excludes(threads);
+  command->add_flag("--four-threads", options.four_threads,
+                    "Four threads share a QPU, each with 32 registers, not two with 64");
+  command->add_flag("--time", options.time, "Print what it would take on the board, and where it waits");
+  command->add_flag("--counters", options.counters, "Print the performance counters that are not 0");
+  command->add_flag("--json", options.json, "Print what there is to tell as JSON");
+  command
+      ->add_option("--trace-qpu", options.trace,
+                   std::string("Show what threads do, instruction by instruction; default the first one. ") +
+                       qpu::TraceSelection::kHelp)
+      ->option_text("[=SELECTION]");
+  command->callback([exit_code] { *exit_code = execute(options); });
+}
+
+}  // namespace v3d::tools
