@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -22,6 +23,7 @@
 #include "gpu/qpu/check/broken_rules.h"
 #include "gpu/qpu/isa/assembler.h"
 #include "gpu/qpu/isa/instruction.h"
+#include "gpu/qpu/jit/jit.h"
 #include "gpu/qpu/trace/watch.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/files/files.h"
@@ -182,9 +184,14 @@ absl::StatusOr<std::map<size_t, std::string>> read_outputs(const Options& option
 
 absl::StatusOr<Report> run(const Options& options, const Kernel& kernel, const chip::Profile& profile) {
   Report report;
+  std::string no_engine;
+  const auto engine = qpu::jit::find_engine(variable("V3DEMU_JIT"), &no_engine);
+  if (!engine) return absl::InvalidArgumentError(absl::StrCat("V3DEMU_JIT: ", no_engine));
+  const std::unique_ptr<qpu::jit::JitCompiler> compiler = qpu::jit::make_compiler(*engine);
   for (const qpu::BrokenRule& b : qpu::broken_rules(profile.generation, kernel.four_threads, kernel.words))
     report.hazards.push_back(b.text);
   qpu::WatchOptions watch;
+  watch.compiler = compiler.get();
   watch.hazard_sink = [&report](std::string_view text) { report.hazards.emplace_back(text); };
   if (options.trace) {
     std::string error;
@@ -192,12 +199,12 @@ absl::StatusOr<Report> run(const Options& options, const Kernel& kernel, const c
     if (!watch.trace) return absl::InvalidArgumentError(error);
     watch.trace_sink = [&report](std::string_view text) { report.trace.append(text).append("\n"); };
   }
-  auto watched =
-      run_kernel(kernel, profile, std::make_unique<qpu::Watch>(profile.generation, std::move(watch)), false);
+  auto watched = run_kernel(kernel, profile, compiler.get(),
+                            std::make_unique<qpu::Watch>(profile.generation, std::move(watch)), false);
   if (!watched.ok()) return watched.status();
   report.run = *std::move(watched);
   if (!options.time && !options.counters) return report;
-  auto timed = run_kernel(kernel, profile, nullptr, true);
+  auto timed = run_kernel(kernel, profile, compiler.get(), nullptr, true);
   if (!timed.ok()) return timed.status();
   report.timed = *std::move(timed);
   return report;

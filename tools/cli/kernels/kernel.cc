@@ -80,11 +80,11 @@ absl::StatusOr<uint32_t> parse_uniform(const std::string& text, const Kernel& ke
 }
 
 absl::StatusOr<KernelRun> run_kernel(const Kernel& kernel, const chip::Profile& profile,
-                                     std::unique_ptr<qpu::Watch> watch, bool timed) {
+                                     qpu::Compiler* compiler, std::unique_ptr<qpu::Watch> watch, bool timed) {
   // One thread: what workgroups leave in the same place does not depend on the host.
   ThreadPool pool(0);
   device::Device device(profile, pool);
-  auto context = device::Context::create(profile);
+  auto context = device::Context::create(profile, compiler);
   if (!context.ok()) return context.status();
   mmu::AddressSpace& space = (*context)->space();
   absl::Status mapped = map_bytes(space, kernel.code, kernel.words.data(), 8 * kernel.words.size());

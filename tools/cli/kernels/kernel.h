@@ -51,9 +51,10 @@ struct KernelRun {
   std::vector<Array> buffers;  ///< in their order
 };
 /// Runs it once, in an address space of its own. An error: there is no memory.
-/// @param watch  of its threads; null: nobody watches, and where `timed` is set its time is predicted
+/// @param compiler  see device::Context
+/// @param watch     of its threads; null: nobody watches, and where `timed` is set its time is predicted
 absl::StatusOr<KernelRun> run_kernel(const Kernel& kernel, const chip::Profile& profile,
-                                     std::unique_ptr<qpu::Watch> watch, bool timed);
+                                     qpu::Compiler* compiler, std::unique_ptr<qpu::Watch> watch, bool timed);
 
 /// Performance counters that are not 0, by name.
 std::vector<std::pair<const char*, uint64_t>> counters_of(chip::Generation generation,
