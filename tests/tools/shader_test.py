@@ -57,6 +57,11 @@ class Companion(unittest.TestCase):
         self.assertNotIn("this", text)
         self.assertIn("weights[1] = ", text)
 
+    def test_a_line_may_have_more_than_one(self):
+        text = companion("#version 300 es\nuniform float k; in vec2 a; flat in int b;\nfloat f(in vec2 no) { return no.x; }\nvoid main() {}", "fragment")
+        self.assertIn("out highp vec2 a;\nflat out highp int b;\n", text)
+        self.assertNotIn("no;", text)
+
     def test_no_two_numbers_of_what_it_reads_are_the_same(self):
         values = re.findall(r"x \* 0\.5 \+ (\d+)\.0", companion(FRAGMENT, "fragment"))
         self.assertEqual((len(values), len(set(values))), (7, 7))  # the compiler would make one of equal ones

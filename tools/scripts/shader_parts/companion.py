@@ -4,7 +4,7 @@ import itertools
 import re
 
 VARYING = re.compile(
-    r"^[ \t]*(layout\s*\([^)]*\)\s*)?((?:(?:flat|smooth|centroid|sample|invariant)\s+)*)(in|out|varying)\s+"
+    r"(?:^|(?<=;))[ \t]*(layout\s*\([^)]*\)\s*)?((?:(?:flat|smooth|centroid|sample|invariant)\s+)*)(in|out|varying)\s+"
     r"(?:(?:lowp|mediump|highp)\s+)?(\w+)\s+(\w+)\s*(\[\s*\d+\s*\])?\s*;", re.M)
 TYPES = {"float", "int", "uint", *(kind + str(n) for kind in ("vec", "ivec", "uvec") for n in (2, 3, 4)), "mat2", "mat3", "mat4"}
 
