@@ -155,11 +155,9 @@ XServer::XServer() {
 XServer::~XServer() {
   shutdown(listener_.get(), SHUT_RDWR);
   acceptor_.join();
-  {
-    const std::lock_guard lock(mutex_);
-    for (const int fd : open_) shutdown(fd, SHUT_RDWR);
-  }
-  for (std::thread& connection : connections_) connection.join();
+  std::unique_lock lock(mutex_);
+  for (const int fd : open_) shutdown(fd, SHUT_RDWR);
+  closed_.wait(lock, [this] { return open_.empty(); });
 }
 
 void XServer::accept_all() {
@@ -169,12 +167,14 @@ void XServer::accept_all() {
     if (fd < 0) return;
     const std::lock_guard lock(mutex_);
     open_.push_back(fd);
-    connections_.emplace_back([this, fd] {
+    std::thread connection([this, fd] {  // of thousands none waits to be joined
       Connection(fd).run();
       const std::lock_guard held(mutex_);
       std::erase(open_, fd);
       close(fd);
+      closed_.notify_all();
     });
+    connection.detach();
   }
 }
 

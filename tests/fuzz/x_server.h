@@ -2,7 +2,7 @@
 /// asks.
 #pragma once
 
-#include <atomic>
+#include <condition_variable>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -28,9 +28,9 @@ class XServer {
 
   std::string display_;
   ioctl::UniqueFd listener_;
-  std::mutex mutex_;  // protects both below
-  std::vector<int> open_;
-  std::vector<std::thread> connections_;
+  std::mutex mutex_;       // protects what follows
+  std::vector<int> open_;  // each has a thread, which closes it last of all
+  std::condition_variable closed_;
   std::thread acceptor_;
 };
 
