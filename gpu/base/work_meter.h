@@ -34,14 +34,16 @@ inline constinit LongestWork g_longest_charged, g_longest_compiled;
 
 /// Of one thread. What work costs is counted in a unit that is like time, about 10 ns of a processor of 3
 /// GHz, and rather too high than too low: a look costs little. Faults of the thread count, whatever it
-/// charges.
+/// charges, but for those of former jobs.
 class WorkMeter {
  public:
   /// Between two looks, unless one charge is larger.
   static constexpr uint32_t kSlice = 10'000;
 
   /// @param job  outlives the meter; null: nobody has to know
-  explicit WorkMeter(const JobContext* job = nullptr) : job_(job) {}
+  explicit WorkMeter(const JobContext* job = nullptr) : job_(job) {
+    if (job_ != nullptr) t_fault_cost = 0;
+  }
 
   /// Before or after the work. Waits while it is the turn of others. @return  whether the job goes on
   bool charge(uint32_t cost) {

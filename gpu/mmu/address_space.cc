@@ -72,12 +72,12 @@ bool joined(uint32_t first, uint32_t second) {
 
 /// To the thread that made the access, which may run compiled code.
 void charge_fault(const void* pc, greg_t* r15) {
-  t_fault_cost += kFaultCost;
   const QpuPlace& place = t_qpu_place;
-  if (place.stage == nullptr || place.pay == nullptr) return;
   auto left = static_cast<uint64_t>(*r15);
-  place.pay(place.thread, pc, kFaultCost, &left);
-  *r15 = static_cast<greg_t>(left);
+  if (place.stage != nullptr && place.pay != nullptr && place.pay(place.thread, pc, kFaultCost, &left))
+    *r15 = static_cast<greg_t>(left);
+  else
+    t_fault_cost += kFaultCost;
 }
 
 void nap() {

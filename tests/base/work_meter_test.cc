@@ -46,6 +46,13 @@ TEST_F(Meter, CountsFaultsOfItsThread) {
   EXPECT_EQ(t_fault_cost, 0u);
 }
 
+TEST_F(Meter, ForgetsFaultsOfFormerJobs) {
+  t_fault_cost += WorkMeter::kSlice;
+  WorkMeter next(&job_);
+  EXPECT_TRUE(next.charge(0));
+  EXPECT_EQ(control_.looks(), 0u);
+}
+
 TEST_F(Meter, LeavesHowMuchWasDoneWithoutALook) {
   const uint32_t before = g_longest_charged.cost();
   meter_.charge(before + WorkMeter::kSlice);

@@ -70,7 +70,8 @@ class HostRun {
   /// Shortens the budget without counting the instructions as executed, where the code itself made an access
   /// that is as expensive as so many: it ends where a block begins. As safe.
   /// @param left  the host's register r15
-  virtual void pay(const void* host_pc, uint64_t instructions, uint64_t* left) const = 0;
+  /// @return  whether the code itself made it
+  virtual bool pay(const void* host_pc, uint64_t instructions, uint64_t* left) const = 0;
 };
 
 /// What threads have in common that start a program one after another.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "gpu/base/host_time.h"
+#include "gpu/base/qpu_place.h"
 #include "gpu/qpu/run/compiled.h"
 #include "gpu/qpu/run/observer.h"
 #include "gpu/qpu/run/ports.h"
@@ -415,6 +416,8 @@ std::optional<Stop> execute(const Program& program, Thread& t) {
       if (step.load != Step::Load::kNone) {
         cursor.set_pc();  // for who finds that there is no memory
         if (!run_load(step, t)) return stop(hang(t, kEmptyQueue));
+        if (t_fault_cost != 0) [[unlikely]]
+          cursor.pay(std::exchange(t_fault_cost, 0));
       }
       cursor.advance();
       continue;
@@ -428,6 +431,8 @@ std::optional<Stop> execute(const Program& program, Thread& t) {
     cursor.charge();
     if (const char* error = run_step<kIsObserved>(implicit, cursor.chunk(), step, t, bases))
       return stop(hang(t, error));
+    if (t_fault_cost != 0) [[unlikely]]
+      cursor.pay(std::exchange(t_fault_cost, 0));
     const After after = finish_instruction(step.signals, t);
     if constexpr (kIsObserved) t.observer->finished(t, next_of(after, t));
     careful = kIsObserved || needs_care(t.pending.events);

@@ -28,9 +28,9 @@ class ProgramScope {
     const auto& t = *static_cast<const Thread*>(thread);
     return t.host_run ? t.host_run->instruction(t, host_pc) : t.pc;
   }
-  static void pay(const void* thread, const void* host_pc, uint64_t instructions, uint64_t* left) {
+  static bool pay(const void* thread, const void* host_pc, uint64_t instructions, uint64_t* left) {
     const auto& t = *static_cast<const Thread*>(thread);
-    if (t.host_run) t.host_run->pay(host_pc, instructions, left);
+    return t.host_run && t.host_run->pay(host_pc, instructions, left);
   }
   static uint32_t instruction_of_vc4(const void* thread, const void* /*host_pc*/) {
     return static_cast<const vc4::Thread*>(thread)->pc;

@@ -45,6 +45,9 @@ class StepCursor {
     return charged;
   }
 
+  /// For what costs as much as so many instructions, but is none.
+  void pay(uint64_t instructions) { budget_ -= charge_more(instructions); }
+
   /// What the call returns: the thread learns what it has spent.
   template <typename Why>
   [[gnu::always_inline]] Why stop(Why why) {
@@ -56,7 +59,7 @@ class StepCursor {
  private:
   const Program& program_;
   Thread& thread_;
-  const uint64_t budget_;
+  uint64_t budget_;
   uint64_t left_;
   const Chunk* chunk_ = nullptr;
   const Step* step_ = nullptr;

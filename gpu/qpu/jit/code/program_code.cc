@@ -189,12 +189,14 @@ GpuAddr ProgramCode::instruction(const Thread& t, const Frame& frame, const uint
   return index == CodePlace::kNone ? t.pc : frame.entry + static_cast<uint32_t>(index) * 8;
 }
 
-void ProgramCode::pay(Frame& frame, const void* host_pc, uint64_t instructions, uint64_t* left) const {
+bool ProgramCode::pay(Frame& frame, const void* host_pc, uint64_t instructions, uint64_t* left) const {
   const auto* const pc = static_cast<const uint8_t*>(host_pc);
-  if (pc < memory_.begin() || pc >= memory_.begin() + memory_.size()) return;  // r15 is something else there
+  if (pc < memory_.begin() || pc >= memory_.begin() + memory_.size())
+    return false;  // r15 is something else there
   instructions = std::min(instructions, *left);
   *left -= instructions;
   frame.paid += instructions;
+  return true;
 }
 
 class ProgramCode::Run final : public HostRun {
@@ -203,8 +205,8 @@ class ProgramCode::Run final : public HostRun {
   GpuAddr instruction(const Thread& t, const void* host_pc) const override {
     return code_.instruction(t, frame, static_cast<const uint8_t*>(host_pc));
   }
-  void pay(const void* host_pc, uint64_t instructions, uint64_t* left) const override {
-    code_.pay(frame, host_pc, instructions, left);
+  bool pay(const void* host_pc, uint64_t instructions, uint64_t* left) const override {
+    return code_.pay(frame, host_pc, instructions, left);
   }
   mutable Frame frame;
 
@@ -256,8 +258,8 @@ class StartingThreads final : public HostSeries, public HostRun {
   GpuAddr instruction(const Thread& t, const void* host_pc) const override {
     return code_->instruction(t, frame_, static_cast<const uint8_t*>(host_pc));
   }
-  void pay(const void* host_pc, uint64_t instructions, uint64_t* left) const override {
-    code_->pay(frame_, host_pc, instructions, left);
+  bool pay(const void* host_pc, uint64_t instructions, uint64_t* left) const override {
+    return code_->pay(frame_, host_pc, instructions, left);
   }
 
  private:

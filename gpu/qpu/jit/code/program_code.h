@@ -116,7 +116,7 @@ class ProgramCode : public HostProgram {
   Leave leave(const CodeExit& exit, Thread& thread, Frame& frame) const;
   GpuAddr instruction(const Thread& thread, const Frame& frame, const uint8_t* host_pc) const;
   int32_t index_at(const uint8_t* host_pc) const;
-  void pay(Frame& frame, const void* host_pc, uint64_t instructions, uint64_t* left) const;
+  bool pay(Frame& frame, const void* host_pc, uint64_t instructions, uint64_t* left) const;
 
   const CodeContent content_;
   const CodeMemory memory_;
