@@ -137,6 +137,19 @@ TEST(Flow, SaysWhatItCannotKnow) {
   EXPECT_FALSE(off.complete);
 }
 
+// Who has others wait follows no more of a program than is asked for.
+TEST(Flow, EndsAtTheMostNodes) {
+  constexpr size_t kMost = 20;
+  std::string text;
+  for (int n = 0; n < 100; ++n) text += "nop\n";
+  const Assembly code = assemble(chip::Generation::k71, text + "end");
+  const Flow flow = flow::analyse({chip::Generation::k71, true, {}, kMost}, code.words);
+  EXPECT_FALSE(flow.complete);
+  EXPECT_EQ(flow.nodes.size(), kMost + 1) << "who asks sees that there were more";
+  EXPECT_EQ(flow.blocks.back().exit.gap, Exit::Gap::kTooLarge);
+  EXPECT_TRUE(flow::analyse({chip::Generation::k71, true, {}}, code.words).complete);
+}
+
 TEST(Flow, AbsoluteBranchesNeedTheEntry) {
   const Assembly code = assemble(chip::Generation::k71, "b zero_addr+0x1020\nnop\nnop\nnop\nend");
   const Flow flow = flow::analyse({chip::Generation::k71, true, 0x1000}, code.words);

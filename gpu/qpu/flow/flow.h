@@ -71,7 +71,7 @@ struct Exit {
     kComputed,    ///< a branch to the link register, a register or an unknown absolute address takes effect
     kInvalid,     ///< the word is no instruction, or a branch with an undefined source: the thread hangs
     kUnreadable,  ///< there is no code at the address
-    kTooLarge,    ///< more than kMaxNodes
+    kTooLarge,    ///< more than Setting::most_nodes
   } gap = Gap::kNone;
   bool switches = false;                       ///< a thread switch takes effect, whichever way follows
   bool may_wait = false;                       ///< ... and the thread may wait at a barrier there
@@ -119,19 +119,21 @@ struct UniformJump {
   int32_t distance;  ///< in bytes, from after the word
 };
 
+inline constexpr size_t kMaxNodes = 65536;
+
 struct Setting {
   chip::Generation generation;
   bool final_section;  ///< the thread starts in its last section
   /// Address of the first instruction, a multiple of 8. Without it absolute branches are Gap::kComputed.
   std::optional<uint32_t> entry;
+  /// So many nodes, and what they lead to, end in Gap::kTooLarge.
+  size_t most_nodes = kMaxNodes;
 };
 
 /// The word of the instruction with an index from the entry; empty if there is none to read.
 using CodeReader = std::function<std::optional<uint64_t>(int32_t index)>;
 
 struct Flow {
-  static constexpr size_t kMaxNodes = 65536;
-
   Setting setting{};
   /// Each instruction once, in the order of their indices, and what it touches.
   std::vector<Instruction> instructions;

@@ -101,7 +101,7 @@ class Walk {
   }
 
   void visit(Raw& r) {
-    if (raw_.size() > Flow::kMaxNodes) {
+    if (raw_.size() > setting_.most_nodes) {
       r.exit.gap = Gap::kTooLarge;
       return;
     }

@@ -264,8 +264,9 @@ std::shared_ptr<const HostProgram> JitCompiler::compile(const Program& program, 
     if (!program.knows_page(address)) return {};
     return program.word(memory, address);
   };
-  const flow::Flow flow = flow_of({program.generation(), final_section, program.entry()},
-                                  at_once ? kMaxWords : kMaxWordsAtOnce, read, content, is_whole);
+  const flow::Flow flow =
+      flow_of({program.generation(), final_section, program.entry(), at_once ? kMaxNodes : kMaxNodesAtOnce},
+              at_once ? kMaxWords : kMaxWordsAtOnce, read, content, is_whole);
   if (!at_once && (!is_whole || flow.nodes.size() > kMaxNodesAtOnce)) {
     *later = true;
     compile_beside(program, final_section, PagesOfCode(program, memory), {});
@@ -287,8 +288,9 @@ std::shared_ptr<const HostProgram> JitCompiler::compile_part(const Program& prog
   };
   CodeContent content;
   bool is_whole = true;
-  const flow::Flow flow = flow_of({program.generation(), final_section, program.entry()},
-                                  at_once ? kMaxWords : kMaxWordsAtOnce, read, content, is_whole);
+  const flow::Flow flow =
+      flow_of({program.generation(), final_section, program.entry(), at_once ? kMaxNodes : kMaxNodesAtOnce},
+              at_once ? kMaxWords : kMaxWordsAtOnce, read, content, is_whole);
   if (!at_once && (!is_whole || flow.nodes.size() > kMaxNodesAtOnce)) {
     compile_beside(program, final_section, read, std::move(later));
     return nullptr;
@@ -302,16 +304,17 @@ std::shared_ptr<const HostProgram> JitCompiler::compile_part(const Program& prog
 void JitCompiler::compile_beside(const Program& program, bool final_section, Reader words,
                                  Receiver receiver) {
   const Source source = {program.owner(), program.entry()};
-  beside_.add({source.owner, source.entry, final_section},
-              [this, source, setting = flow::Setting{program.generation(), final_section, program.entry()},
-               words = std::move(words), receiver = std::move(receiver)] {
-                const auto begin = std::chrono::steady_clock::now();
-                CodeContent content;
-                bool is_whole = true;
-                const flow::Flow flow = flow_of(setting, kMaxWords, words, content, is_whole);
-                auto code = compile_flow(source, flow, std::move(content), begin);
-                if (code && receiver) receiver(std::move(code));
-              });
+  beside_.add(
+      {source.owner, source.entry, final_section},
+      [this, source, setting = flow::Setting{program.generation(), final_section, program.entry(), kMaxNodes},
+       words = std::move(words), receiver = std::move(receiver)] {
+        const auto begin = std::chrono::steady_clock::now();
+        CodeContent content;
+        bool is_whole = true;
+        const flow::Flow flow = flow_of(setting, kMaxWords, words, content, is_whole);
+        auto code = compile_flow(source, flow, std::move(content), begin);
+        if (code && receiver) receiver(std::move(code));
+      });
 }
 
 /// @param begin  when it began
