@@ -11,6 +11,8 @@ namespace {
 /// Triangles of a list that are looked at: what covers a tile comes with few others.
 constexpr int kMostLooks = 64;
 constexpr size_t kMostPrograms = 64;
+/// In the units of a WorkMeter.
+constexpr uint32_t kDrawCost = 2, kEntryCost = 1, kLookCost = 10;
 
 /// Whether draws colour one buffer, number 0, of one sample.
 bool has_one_color(const tlb::Config& config) {
@@ -62,7 +64,9 @@ std::unique_ptr<const HiddenEntries> HiddenEntries::create(const JobContext& job
                                                            const std::vector<PreparedDraw>& draws) {
   if (job.counted() || job.watch != nullptr || job.work != nullptr || !has_one_color(config)) return nullptr;
   bool hides = false;
+  WorkMeter meter(&job);
   for (const PreparedDraw& draw : draws) {
+    if (!meter.charge(kDrawCost)) return nullptr;
     if (draw.draw == nullptr) continue;
     hides = hides || state_hides(draw);
     if (hides && state_covers(draw))
@@ -74,7 +78,8 @@ std::unique_ptr<const HiddenEntries> HiddenEntries::create(const JobContext& job
 HiddenEntries::HiddenEntries(const JobContext& job, const tlb::Config& config,
                              const std::vector<PreparedDraw>& draws)
     : job_(job), config_(config), draws_(draws), roles_(std::make_unique<Role[]>(draws.size())) {
-  for (size_t i = 0; i < draws.size(); ++i) {
+  WorkMeter meter(&job);
+  for (size_t i = 0; i < draws.size() && meter.charge(kDrawCost); ++i) {
     if (draws[i].draw == nullptr) continue;
     roles_[i].covers = state_covers(draws[i]);
     roles_[i].hides = state_hides(draws[i]);
@@ -82,23 +87,29 @@ HiddenEntries::HiddenEntries(const JobContext& job, const tlb::Config& config,
   }
 }
 
-/// Of the first programs of a job; of others nothing is known. What is found out takes a while.
-ProgramEffects HiddenEntries::effects_of(const PreparedDraw& draw) const {
+/// Of the first programs of a job; of others nothing is known. What is found out takes a while: it is charged
+/// without the lock, which others of the job may want.
+ProgramEffects HiddenEntries::effects_of(const PreparedDraw& draw, WorkMeter& meter) const {
   if (draw.program == nullptr) return {};  // of VideoCore IV
   const std::pair key(draw.program.get(), draw.record().fs.final_section);
-  const std::lock_guard lock(mutex_);
-  const auto known = effects_.find(key);
-  if (known != effects_.end()) return known->second;
-  if (effects_.size() == kMostPrograms) return {};
-  return effects_.try_emplace(key, job_.memory, *key.first, key.second).first->second;
+  ProgramEffects effects;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = effects_.find(key);
+    if (known != effects_.end()) return known->second;
+    if (effects_.size() == kMostPrograms) return {};
+    effects = effects_.try_emplace(key, job_.memory, *key.first, key.second).first->second;
+  }
+  meter.charge(effects.cost());
+  return effects;
 }
 
 /// Several threads may find out the same.
-const HiddenEntries::Role& HiddenEntries::with_program(uint32_t draw) const {
+const HiddenEntries::Role& HiddenEntries::with_program(uint32_t draw, WorkMeter& meter) const {
   Role& role = roles_[draw];
   if (role.knows_program.load(std::memory_order_acquire)) return role;
   if (role.covers || role.hides) {
-    const ProgramEffects effects = effects_of(draws_[draw]);
+    const ProgramEffects effects = effects_of(draws_[draw], meter);
     const bool harmless = effects.is_harmless(job_.memory, draws_[draw].record().fs.uniforms);
     if (!harmless || !effects.replaces()) role.covers = false;
     if (!harmless) role.hides = false;
@@ -146,19 +157,21 @@ HiddenEntries::Range HiddenEntries::find(std::span<const draw::ListEntry> list, 
                                  tile_y + static_cast<int>(config_.tile_height)},
                                 {0, 0, static_cast<int>(config_.width), static_cast<int>(config_.height)});
   int looks = kMostLooks;
-  for (size_t last = list.size(); last-- > 1;) {
+  WorkMeter meter(&job_);
+  for (size_t last = list.size(); last-- > 1 && meter.charge(kEntryCost);) {
     const uint32_t draw = list[last].draw;
     if (!roles_[draw].covers.load(std::memory_order_relaxed)) continue;
     if (looks-- == 0) break;
+    meter.charge(kLookCost);
     const size_t count = covering(list, last, pixels);
-    if (count == 0 || !with_program(draw).covers) continue;
+    if (count == 0 || !with_program(draw, meter).covers) continue;
     const bool also_depth = roles_[draw].writes_depth;
     const auto hidden = [&](uint32_t d) {
-      return (also_depth || !roles_[d].writes_depth) && with_program(d).hides;
+      return (also_depth || !roles_[d].writes_depth) && with_program(d, meter).hides;
     };
     const size_t end = last + 1 - count;
     size_t first = end;
-    while (first > 0 && hidden(list[first - 1].draw)) --first;
+    while (first > 0 && meter.charge(kEntryCost) && hidden(list[first - 1].draw)) --first;
     if (first < end) return {first, end};
   }
   return {};

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "gpu/base/job_context.h"
+#include "gpu/base/work_meter.h"
 #include "gpu/draw/bin_result.h"
 #include "gpu/pse/coverage.h"
 #include "gpu/pse/prepared_draw.h"
@@ -44,8 +45,8 @@ class HiddenEntries {
   };
 
   HiddenEntries(const JobContext& job, const tlb::Config& config, const std::vector<PreparedDraw>& draws);
-  const Role& with_program(uint32_t draw) const;
-  ProgramEffects effects_of(const PreparedDraw& draw) const;
+  const Role& with_program(uint32_t draw, WorkMeter& meter) const;
+  ProgramEffects effects_of(const PreparedDraw& draw, WorkMeter& meter) const;
   struct Cuts {
     int count;
     Edge edge;  ///< the last of them

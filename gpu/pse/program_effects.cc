@@ -21,12 +21,15 @@ using qpu::flow::Node;
 
 /// Of longer programs nothing is found out.
 constexpr int kMostWords = 1024;
+constexpr size_t kMostNodes = 2048;
+/// Of a node, in the units of a WorkMeter.
+constexpr uint32_t kNodeCost = 100;
 constexpr GpuAddr kWord = 8;  // bytes
 
 /// The program as far as it lies in pages that execution comes to.
 Flow flow_of(Memory memory, const qpu::Program& program, bool final_section) {
   int words = 0;
-  return qpu::flow::analyse({program.generation(), final_section, program.entry()},
+  return qpu::flow::analyse({program.generation(), final_section, program.entry(), kMostNodes},
                             [&](int32_t index) -> std::optional<uint64_t> {
                               const GpuAddr address = program.entry() + static_cast<uint32_t>(index) * kWord;
                               if (++words > kMostWords || !program.knows_page(address)) return {};
@@ -148,6 +151,7 @@ class ProgramEffects::Finder {
 
 ProgramEffects::ProgramEffects(Memory memory, const qpu::Program& program, bool final_section) {
   const Flow flow = flow_of(memory, program, final_section);
+  cost_ = static_cast<uint32_t>(flow.nodes.size()) * kNodeCost;
   harmless_ =
       comes_to_its_end(flow) && knows_what_it_touches(flow) && Finder(flow).only_reads_memory(operations_);
   replaces_ = harmless_ && is_straight(flow) && keeps_samples(flow) && writes_tile_for_all_lanes(flow) &&

@@ -21,6 +21,8 @@ class ProgramEffects {
   /// Where it is harmless: each of its pixels gets four halves in render target 0, whatever stood there, and
   /// keeps its samples.
   bool replaces() const { return replaces_; }
+  /// What it took to find that out, in the units of a WorkMeter.
+  uint32_t cost() const { return cost_; }
 
  private:
   class Finder;
@@ -31,6 +33,7 @@ class ProgramEffects {
   };
 
   bool harmless_ = false, replaces_ = false;  // as far as the code tells
+  uint32_t cost_ = 0;
   std::vector<Operation> operations_;
 };
 

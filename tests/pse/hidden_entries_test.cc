@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/base/work_meter.h"
 #include "gpu/base/work_watch.h"
 #include "gpu/qpu/isa/assembler.h"
 #include "gpu/qpu/run/observer.h"
@@ -92,6 +93,24 @@ TEST(HiddenEntries, EachTileIsItsOwn) {
   EXPECT_EQ(frame.shaded(), 2 * kQuadsOfTile);
   EXPECT_EQ(frame.scene.value(63, 0, 0), 1.0f);
   EXPECT_EQ(frame.scene.value(64, 0, 0), 2.0f);
+}
+
+// A list may be as long as its client likes, and what is hidden of it is not drawn.
+TEST(HiddenEntries, WhoGoesThroughAListLooksAtTheJob) {
+  constexpr size_t kEntries = 50'000;
+  Frame frame;
+  frame.add(1);
+  frame.add(2);
+  frame.scene.list_everything();
+  std::vector<draw::ListEntry>& list = frame.scene.bin().tiles.at(0);
+  list.insert(list.begin(), kEntries, list.at(0));
+  frame.scene.prepare();
+  const uint64_t before = frame.scene.control().looks();
+  frame.scene.render_tiles();
+  EXPECT_EQ(frame.scene.error(), "");
+  EXPECT_EQ(frame.scene.count(perf::kFepValidQuads), kQuadsOfTile);
+  EXPECT_GE(frame.scene.control().looks() - before, kEntries / WorkMeter::kSlice);
+  EXPECT_LT(frame.scene.control().looks() - before, kEntries / 100);
 }
 
 /// Edges belong to the triangle on their left and at their top.

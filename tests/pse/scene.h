@@ -9,9 +9,9 @@
 #include <memory>
 #include <vector>
 
-#include "gpu/base/job_control.h"
 #include "gpu/pse/tile_renderer.h"
 #include "gpu/qpu/run/program_cache.h"
+#include "tests/base/counting_control.h"
 #include "tests/pse/program_builder.h"
 #include "tests/qpu/engine.h"
 #include "tests/vpm/shader_builder.h"
@@ -48,7 +48,7 @@ class Scene {
   }
 
   TestJob& test() { return test_; }
-  JobControl& control() { return control_; }
+  CountingControl& control() { return control_; }
   tlb::Config& config() { return config_; }
   draw::BinResult& bin() { return bin_; }
   std::string error() const { return test_.error(); }
@@ -225,7 +225,7 @@ class Scene {
   }
 
   TestJob test_;
-  JobControl control_;
+  CountingControl control_;
   qpu::ProgramCache programs_;
   tlb::Config config_;
   draw::BinResult bin_;
