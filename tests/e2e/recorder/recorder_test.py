@@ -40,6 +40,17 @@ for value in range(3):
     assert result.words[0] == value + 7
 os.kill(os.getpid(), signal.SIGKILL)
 """
+# A dispatch that does not end.
+HANG = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import qpu_program, v3d_drm
+device = v3d_drm.Device(v3d_drm.RENDER)
+program = device.bo(qpu_program.SIZE)
+qpu_program.load(program, "loop:\\nb loop\\nnop\\nnop\\nnop\\nend", [], device.version)
+device.submit_csd(qpu_program.config(device, program, 1), [program])
+device.wait(program)
+"""
 DISPATCH = [sys.executable, "-B", "-c", DISPATCHES, PROGRAMS]
 
 
@@ -131,6 +142,18 @@ class RecorderTest(unittest.TestCase):
 
     def test_a_signal_begins_and_ends_a_recording(self):
         self.assertEqual(self.dispatches("signalled", V3DREC_SIGNAL="USR2").count(JOB), 1)
+
+    def test_a_hang_is_recorded(self):
+        for name, patience in (("waited", "60000"), ("impatient", "1")):
+            done, path = self.recorder.run(name, [sys.executable, "-B", "-c", HANG, PROGRAMS], V3DEMU=V3DEMU, V3DREC_PATIENCE=patience)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            replayed = self.recorder.replay(path)
+            self.assertEqual(replayed.returncode, 1)
+            self.assertRegex(replayed.stdout, "^job 1: compute client 1  hang ")
+            if name == "waited":
+                self.assertEqual([job["equal"] for job in self.recorder.compare(path)[1]], [True])
+        self.assertIn("submission 1 has not ended in time: what it leaves is not recorded", done.stderr)
+        self.assertEqual(self.recorder.compare(path)[1], [])
 
     def test_a_recording_is_bounded_and_whole_when_it_stops(self):
         self.assertEqual(self.dispatches("large", LARGE="1").count(JOB), 3)

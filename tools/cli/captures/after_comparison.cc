@@ -13,6 +13,9 @@ namespace {
 
 using Range = mmu::AddressSpace::Range;
 
+/// Of one job: more than any has whose images fit into the memory of a board.
+constexpr uint64_t kMostPictureBytes = uint64_t{1} << 30;
+
 uint32_t difference(uint32_t a, uint32_t b) { return a > b ? a - b : b - a; }
 
 uint32_t pixel_at(const Picture& picture, size_t number) {
@@ -54,7 +57,7 @@ AfterComparison::Image compare_pictures(const StoredImage& image, const Picture&
                                 .here = 0,
                                 .recorded = 0};
   if (here.rgba.empty() || recorded.rgba.empty()) {
-    result.no_pixels = error.empty() ? "it cannot be read" : error;
+    result.no_pixels = error.empty() ? "they are too many" : error;
     return result;
   }
   for (size_t i = 0; 4 * i < here.rgba.size(); ++i) {
@@ -96,14 +99,20 @@ AfterComparison compare_after(const daemon::CaptureReader& reader, const daemon:
   };
   std::vector<std::pair<const StoredImage*, Picture>> pictures;
   std::string error;
-  for (const StoredImage& image : images)
-    if (is_in_range(image)) pictures.emplace_back(&image, read_image(space, image, &error));
+  uint64_t picture_bytes = 0;
+  for (const StoredImage& image : images) {
+    if (!is_in_range(image)) continue;
+    picture_bytes += uint64_t{image.width} * image.height * 4;
+    pictures.emplace_back(&image,
+                          picture_bytes > kMostPictureBytes ? Picture{} : read_image(space, image, &error));
+  }
   for (const GpuAddr address : pages)
     space.memory().write(address, reader.page_after(after, address).data(), mmu::kPageSize);
   for (const auto& [image, here] : pictures) {
     std::string no_pixels;
-    const Picture recorded = read_image(space, *image, &no_pixels);
-    const AfterComparison::Image compared = compare_pictures(*image, here, recorded, no_pixels);
+    const Picture recorded = here.rgba.empty() ? Picture{} : read_image(space, *image, &no_pixels);
+    const AfterComparison::Image compared =
+        compare_pictures(*image, here, recorded, here.rgba.empty() ? error : no_pixels);
     if (compared.pixels || !compared.no_pixels.empty()) result.images.push_back(compared);
   }
   return result;
