@@ -134,6 +134,13 @@ class ShaderTest(unittest.TestCase):
         (compute,) = shader_test_programs("[compute shader]\n#version 310 es\nvoid main() {}\n")
         self.assertEqual((compute.kind, compute.other), ("compute", b""))
 
+    def test_a_vertex_shader_may_only_pass_through(self):
+        for head, word in (("", b"attribute"), ("#version 140\n", b"in"), ("#version 300 es\n", b"in")):
+            text = f"[vertex shader passthrough]\n[fragment shader]\n{head}void main() {{}}\n[vertex data]\npiglit_vertex/float/2\n1.0 1.0\n"
+            vertex, fragment = shader_test_programs(text)
+            self.assertIn(word + b" vec4 piglit_vertex;", vertex.own)
+            self.assertEqual(vertex.own.split(b"\n")[0], fragment.own.split(b"\n")[0])
+
     def test_stages_that_are_not_known_are_named(self):
         for stage in ("geometry shader", "vertex shader spirv", "vertex program"):
             with self.assertRaisesRegex(Unknown, stage):

@@ -46,6 +46,8 @@ def make_context(api):
 
 def compile_stage(kind, text, what):
     shader, source = gl.glCreateShader(STAGES[kind]), c.c_char_p(text.encode())
+    if not shader:
+        sys.exit(f"the driver has no {kind} shaders in this version of OpenGL")
     gl.glShaderSource(shader, 1, c.byref(source), None)
     gl.glCompileShader(shader)
     ok, log = c.c_int(), c.create_string_buffer(8192)

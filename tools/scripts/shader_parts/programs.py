@@ -8,7 +8,9 @@ from .spirv import Module, module_beside
 
 KINDS = {".vert": "vertex", ".frag": "fragment", ".comp": "compute"}
 ENDINGS = (*KINDS, ".spv", ".shader_test")
-STAGES = {"vertex": "vertex", "fragment": "fragment", "compute": "compute"}
+STAGES = ("vertex", "fragment", "compute")
+NO_SHADERS = ("require", "test", "vertex data")
+PASSES_THROUGH = "vertex shader passthrough"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,13 +43,20 @@ def _with_version(body, required):
     return f"#version {number}{' es' if es and number != 100 else ''}\n{body}"
 
 
+def _passing_through(fragment):
+    """Piglit's vertex shader of that name."""
+    dialect = dialect_of(fragment)
+    head = f"#version {dialect.version}{' es' if dialect.es and dialect.version != 100 else ''}\n"
+    return head + f"{'attribute' if dialect.old else 'in'} vec4 piglit_vertex;\nvoid main() {{ gl_Position = piglit_vertex; }}\n"
+
+
 def shader_test_programs(text):
     """Of a program in the form of piglit and shader-db: one for each stage, with the program's own other stage."""
     sections = _sections(text)
     required = "\n".join(body for name, body in sections if name == "require")
     found = {}
     for name, body in sections:
-        if name in ("require", "test"):
+        if name in NO_SHADERS or name == PASSES_THROUGH:
             continue
         stage = re.fullmatch(r"(.*) shader", name)
         if not stage or stage[1] not in STAGES:
@@ -57,6 +66,8 @@ def shader_test_programs(text):
         found[stage[1]] = _with_version(body, required)
     if not found:
         raise Failure("it has no shader")
+    if "fragment" in found and any(name == PASSES_THROUGH for name, _ in sections):
+        found["vertex"] = _passing_through(found["fragment"])
     programs = []
     if "compute" in found:
         programs.append(_encoded("compute", found["compute"], ""))
