@@ -27,7 +27,9 @@ Lanes depth_bits(const LanesF& z) {
 }  // namespace
 
 Vc4Fragments::Vc4Fragments(const JobContext& job, tmu::Unit& tmu)
-    : job_(job), textures_(tmu), thread_(std::make_unique<qpu::vc4::Thread>()) {}
+    : job_(job), textures_(tmu), thread_(std::make_unique<qpu::vc4::Thread>()) {
+  thread_->reset();
+}
 
 void Vc4Fragments::run(const PreparedDraw& draw, tlb::TileBuffer& tile, tlb::FragmentBatch& batch,
                        const LanesF& w, const LanesF& z, const qpu::Varying* varyings, FragmentWatch* watch) {
@@ -38,7 +40,8 @@ void Vc4Fragments::run(const PreparedDraw& draw, tlb::TileBuffer& tile, tlb::Fra
   host_time::ProgramScope host(host_time::Block::kFragmentPrograms, "fragment", fs.code);
   const LaneMask covered = nonzero(batch.coverage);
   qpu::vc4::Thread& t = *thread_;
-  t.reset();
+  t.restart();
+  t.hang = nullptr;
   shared_ = {};
   textures_.begin_thread(covered);
   t.threads_per_qpu = fs.two_threads ? 2 : 1;

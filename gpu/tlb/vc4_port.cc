@@ -30,8 +30,10 @@ void Vc4Port::begin_thread(const draw::DrawState& state, FragmentBatch& batch) {
   batch_ = &batch;
   state_.cfg = state.cfg;
   state_.cfg.stencil = false;
-  // A face without a set-up word keeps what is stored and lets everything pass.
-  state_.front = state_.back = draw::StencilConfig{};
+  // A face without a set-up word keeps what is stored and lets everything pass. Neither is a copy of the
+  // other: a processor waits that reads what it has just written in parts.
+  state_.front = draw::StencilConfig{};
+  state_.back = draw::StencilConfig{};
   loads_ = writes_ = 0;
 }
 
