@@ -46,6 +46,7 @@ constexpr Abi kAbis[] = {
         .planes_have_zpos = true,
         .planes_take_small_rgb = true,
         .planes_take_yuv444 = true,
+        .max_bpc_by_socket = true,
     },
     {
         .name = "6.12",
@@ -77,6 +78,7 @@ constexpr Abi kAbis[] = {
         .planes_have_zpos = true,
         .planes_take_small_rgb = true,
         .planes_take_yuv444 = false,
+        .max_bpc_by_socket = true,
     },
     {
         .name = "6.1",
@@ -108,6 +110,7 @@ constexpr Abi kAbis[] = {
         .planes_have_zpos = false,
         .planes_take_small_rgb = false,
         .planes_take_yuv444 = false,
+        .max_bpc_by_socket = false,
     },
 };
 

@@ -50,10 +50,11 @@ struct Abi {
   bool vc4_waits_for_reservations;  ///< WAIT_BO: for all fences, and says how much time is left
   bool vc4_destroy_stops_perfmon;   ///< PERFMON_DESTROY ends the counting in a job that runs
 
-  /// @name The display (vc4_plane.c)
+  /// @name The display (vc4_plane.c, vc4_hdmi.c)
   bool planes_have_zpos;
   bool planes_take_small_rgb;  ///< formats of 8 and 12 bits
   bool planes_take_yuv444;
+  bool max_bpc_by_socket;  ///< 12 where there is HDR, else 8; else 12 everywhere
 };
 
 /// nullptr when there is no such version.

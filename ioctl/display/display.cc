@@ -112,6 +112,8 @@ bool Display::has(uint32_t object) const {
 
 bool Display::has_property(uint32_t property) const {
   if (property == kHdrMetadata) return unit().hdr;
+  const bool twelve_bits = unit().hdr || !options_.abi->max_bpc_by_socket;
+  if (property == kMaxBpc || property == kMaxBpcOf8Bits) return (property == kMaxBpc) == twelve_bits;
   if (property == kZpos || property == kMovableZpos) return options_.abi->planes_have_zpos;
   return find_property(property) != nullptr;
 }

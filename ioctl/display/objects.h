@@ -79,6 +79,7 @@ enum PropertyId : uint32_t {
   kTile,
   kCrtc,
   kMaxBpc,
+  kMaxBpcOf8Bits,
   kHdrMetadata,
   kColorspace,
   kLeftMargin,

@@ -103,6 +103,8 @@ TEST_F(Vc4ModeTest, ConnectorHasWhatDriversLookFor) {
   EXPECT_EQ(crtc.values, std::vector<uint64_t>{drm::kObjectCrtc});
   EXPECT_EQ(crtc.value, kCrtc);  // lit by the console
   EXPECT_EQ(hdr.flags, uint32_t{drm::kPropertyBlob});
+  EXPECT_EQ(all.at("max bpc").values, (std::vector<uint64_t>{8, 12}));
+  EXPECT_EQ(all.at("max bpc").value, 12u);
   EXPECT_EQ(space.enums.at("Default"), 0u);
   EXPECT_EQ(space.enums.at("BT2020_RGB"), 9u);
   EXPECT_EQ(space.values.size(), space.enums.size());

@@ -22,7 +22,7 @@ namespace {
 constexpr uint32_t kGetResources = 0xc04064a0, kGetPlane = 0xc02064b6, kGetPlaneResources = 0xc01064b5,
                    kObjGetProperties = 0xc02064b9, kSetClientCap = 0x4010640d, kGetConnector = 0xc05064a7,
                    kGetBlob = 0xc01064ac, kCreateBlob = 0xc01064bd, kAtomic = 0xc03864bc,
-                   kCloseFb = 0xc00864d0, kSyncobjEventfd = 0xc01864cf;
+                   kGetProperty = 0xc04064aa, kCloseFb = 0xc00864d0, kSyncobjEventfd = 0xc01864cf;
 
 class Vc4DisplayTest : public Vc4Test {
  protected:
@@ -136,10 +136,32 @@ TEST_F(Vc4DisplayTest, NoHdr) {
   EXPECT_TRUE(properties(kms::kConnectorId).contains(kms::kColorspace));
 }
 
+// vc4_hdmi.c: max_bpc follows supports_hdr since the driver has left the property to
+// drmm_connector_hdmi_init() (Linux 6.11); before that it was 8 to 12 of any socket.
+TEST_F(Vc4DisplayTest, SocketsHave8Bits) {
+  const std::set<uint32_t> all = properties(kms::kConnectorId);
+  EXPECT_FALSE(all.contains(kms::kMaxBpc));
+  ASSERT_TRUE(all.contains(kms::kMaxBpcOf8Bits));
+  drm::GetProperty args = {};
+  args.prop_id = kms::kMaxBpcOf8Bits;
+  args.count_values = 2;
+  args.values = memory_.place(std::vector<uint64_t>(2));
+  ASSERT_EQ(ioctl(*card_, kGetProperty, args), 0);
+  EXPECT_STREQ(args.name, "max bpc");
+  EXPECT_EQ(memory_.at<uint64_t>(args.values), 8u);
+  EXPECT_EQ(memory_.at<uint64_t>(args.values + sizeof(uint64_t)), 8u);
+  EXPECT_EQ(kernel_.display().state().of(kms::kConnectorId).get(kms::kMaxBpcOf8Bits), 8u);
+}
+
 // vc4_hdmi.c: max_pixel_clock of bcm2835_variant.
 TEST_F(Vc4DisplayTest, ClocksEndAt162MHz) {
   EXPECT_EQ(test_clock(162'000), 0);
   EXPECT_EQ(test_clock(162'001), EINVAL);
+}
+
+TEST_F(Vc4DisplayOfLinux61, AnySocketHas12Bits) {
+  EXPECT_TRUE(properties(kms::kConnectorId).contains(kms::kMaxBpc));
+  EXPECT_FALSE(properties(kms::kConnectorId).contains(kms::kMaxBpcOf8Bits));
 }
 
 TEST_F(Vc4DisplayOfLinux612, HasNoYuv444) {
