@@ -191,7 +191,15 @@ def console(display):
     expect((text := display.output(*script)).endswith("ok monitor\n"), text)
 
 
-TESTS = {test.__name__: test for test in (console, kmscube, kmscube_atomic, glmark2, modetest, weston, kill)}
+def sdl(display):
+    """SDL 2's renderer by GBM: the program compares what it draws."""
+    output = display.output(sys.executable, "-B", f"{HERE}/sdl_renderer.py", "kmsdrm")
+    if "libSDL2-2.0.so.0: cannot open" in output or "kmsdrm not available" in output:
+        raise Skip(output.splitlines()[-1])
+    expect("KMSDRM, opengles2: as it is to be" in output, output)
+
+
+TESTS = {test.__name__: test for test in (console, kmscube, kmscube_atomic, glmark2, modetest, weston, sdl, kill)}
 
 
 def main(tests):
