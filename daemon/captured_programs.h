@@ -34,6 +34,7 @@ class FirstPrograms : public csd::UserQueue {
   FirstPrograms(csd::UserQueue& queue, size_t programs) : queue_(queue), left_(programs) {}
 
   bool take(csd::UserProgram* program) override;
+  void executed(uint64_t instructions) override { queue_.executed(instructions); }
   void end(const csd::UserProgram& program, int qpu, bool interrupts) override {
     queue_.end(program, qpu, interrupts);
   }

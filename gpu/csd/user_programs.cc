@@ -103,6 +103,7 @@ UserQpus::Turn UserQpus::run_turn(const JobContext& job, UserQueue& queue, size_
   qpu.left -= std::min(qpu.left, ran);
   const uint64_t issued = ran - std::min(ran, t.moves - moves);
   instructions_ += issued;
+  if (issued) queue.executed(issued);
   switch (stop) {
     case Stop::kEnd:
       qpu.busy = false;

@@ -27,6 +27,9 @@ class UserQueue {
   virtual ~UserQueue() = default;
   /// Takes the next one. False: there is none now.
   virtual bool take(UserProgram* program) = 0;
+  /// QPUs have executed instructions, about which is told in pieces: before the end of the program of which
+  /// they are.
+  virtual void executed(uint64_t instructions) = 0;
   /// It came to its end.
   /// @param interrupts  whether it asked for an interrupt of the host
   virtual void end(const UserProgram& program, int qpu, bool interrupts) = 0;

@@ -293,6 +293,23 @@ void V3d::count(const perf::Counts& counts) {
   }
 }
 
+void V3d::executed(uint64_t instructions) {
+  perf::Counts counts;
+  counts[perf::kQpuActive] = instructions;
+  perf::derive(&counts);
+  const std::lock_guard lock(mutex_);
+  count(counts);
+  told_.add(counts);
+}
+
+/// What is known when a job has ended, and not earlier.
+void V3d::count_rest(const perf::Counts& counts) {
+  perf::Counts rest = counts;
+  for (size_t n = 0; n < rest.values.size(); ++n) rest.values[n] -= std::min(rest.values[n], told_.values[n]);
+  count(rest);
+  told_ = {};
+}
+
 device::JobResult V3d::run(GpuContext& gpu, bool alone, JobControl& control) {
   auto* const runner = dynamic_cast<UserProgramGpu*>(&gpu);
   if (!runner) {
@@ -304,8 +321,9 @@ device::JobResult V3d::run(GpuContext& gpu, bool alone, JobControl& control) {
   if (has_been_off_.exchange(false)) qpus_.reset();
   for (;;) {
     device::JobResult result = runner->run_user_programs(qpus_, *this, alone, control);
+    if (get(kPctre) & kCountersEnabled) result.predict();
     const std::lock_guard lock(mutex_);
-    count(result.counts);
+    count_rest(result.counts);
     // What came meanwhile has no job of its own.
     if (result.end == device::JobResult::End::kDone && !waiting_.empty() && !control.cancelled() &&
         reserved_qpus() != (1u << profile_.qpu_count()) - 1)

@@ -59,6 +59,7 @@ class V3d : public csd::UserQueue {
   device::JobResult run(GpuContext& gpu, bool alone, JobControl& control);
 
   bool take(csd::UserProgram* program) override;
+  void executed(uint64_t instructions) override;
   void end(const csd::UserProgram& program, int qpu, bool interrupts) override;
   std::vector<csd::UserProgram> queued() const override;
   uint32_t reserved_qpus() const override { return reserved_.load(std::memory_order_relaxed); }
@@ -76,6 +77,7 @@ class V3d : public csd::UserQueue {
   bool write_state(uint32_t offset, uint32_t value);
   void update_reserved();
   void count(const perf::Counts& counts);
+  void count_rest(const perf::Counts& counts);
   size_t most_waiting() const;
 
   const chip::Profile& profile_;
@@ -92,6 +94,7 @@ class V3d : public csd::UserQueue {
   uint64_t last_batch_ = 0;
   uint32_t requests_ = 0, completed_ = 0;
   bool overflowed_ = false;
+  perf::Counts told_{};  ///< of the job that runs, what the registers have counted or passed over
 };
 
 }  // namespace v3d::ioctl::firmware

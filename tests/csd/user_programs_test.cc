@@ -94,6 +94,16 @@ TEST_F(UserProgramsTest, RunsEachOnAQpuThatIsFree) {
   EXPECT_GT(instructions_, 20u);
 }
 
+TEST_F(UserProgramsTest, TellsWhatHasBeenExecutedBeforeAProgramEnds) {
+  add(0x1000, "nop\nnop\nend\n");
+  add(0x2000, "load_imm r0, nop, 2000\nloop:\nsub.setf r0, r0, 1\nbranch.any_zc loop\nnop\nnop\nnop\nend\n");
+  EXPECT_EQ(run(true), "");
+  ASSERT_EQ(queue_.told_at_end.size(), 2u);
+  EXPECT_LT(queue_.told_at_end[0], 600u);
+  EXPECT_GT(queue_.told_at_end[1], 8000u);
+  EXPECT_EQ(queue_.told_at_end[1], instructions_);
+}
+
 TEST_F(UserProgramsTest, RunsMoreThanThereAreQpus) {
   add(0x1000, "end\n");
   for (int n = 0; n < 30; ++n) queue_.waiting.push_back(queue_.waiting.front());

@@ -16,8 +16,10 @@ class TestQueue : public UserQueue {
     waiting.pop_front();
     return true;
   }
+  void executed(uint64_t instructions) override { told += instructions; }
   void end(const UserProgram& program, int qpu, bool interrupts) override {
     ended.push_back(program.code);
+    told_at_end.push_back(told);
     qpus.push_back(qpu);
     interrupted |= interrupts;
   }
@@ -27,6 +29,8 @@ class TestQueue : public UserQueue {
   std::deque<UserProgram> waiting;
   std::vector<GpuAddr> ended;
   std::vector<int> qpus;
+  uint64_t told = 0;
+  std::vector<uint64_t> told_at_end;
   bool interrupted = false;
   uint32_t reserved = 0;
 };

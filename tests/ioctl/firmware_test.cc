@@ -6,8 +6,10 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "gpu/base/job_control.h"
 #include "gpu/chip/board.h"
@@ -57,13 +59,18 @@ class Gpu : public GpuContext, public UserProgramGpu {
   device::JobResult run_tfu(const device::TfuJob&, JobControl&) override { return {}; }
   device::JobResult run_surfaces(const device::SurfaceJob&, JobControl&) override { return {}; }
   device::JobResult run_user_programs(csd::UserQpus&, csd::UserQueue& queue, bool, JobControl&) override {
-    for (csd::UserProgram program; queue.take(&program); last = program) queue.end(program, 2, true);
+    for (csd::UserProgram program; queue.take(&program); last = program) {
+      queue.executed(20);
+      if (looks) looks();
+      queue.end(program, 2, true);
+    }
     device::JobResult result;
     result.counts[perf::kQpuActive] = 25;
     perf::derive(&result.counts);
     return result;
   }
   csd::UserProgram last;
+  std::function<void()> looks;  ///< before a program ends
 };
 
 class FirmwareV3d : public testing::Test {
@@ -133,6 +140,23 @@ TEST_F(FirmwareV3d, CountsAndInterrupts) {
   EXPECT_EQ(get(kDbqitc), 1u << 2);
   v3d_->write(kDbqitc, 1 << 2);
   EXPECT_EQ(get(kDbqitc), 0u);
+}
+
+TEST_F(FirmwareV3d, CountsWhileProgramsRun) {
+  v3d_->set_power(true);
+  v3d_->write(kPctrs1, 16);
+  v3d_->write(kPctre, 0x80000002);
+  std::vector<uint32_t> seen;
+  gpu_.looks = [&] { seen.push_back(get(kPctr1)); };
+  v3d_->write(kSrqpc, 0x1000);
+  run();
+  EXPECT_EQ(seen, std::vector<uint32_t>{80});
+  EXPECT_EQ(get(kPctr1), 100u);  // with what the job tells in its end: nothing is counted twice
+  v3d_->write(kPctre, 0);
+  v3d_->write(kSrqpc, 0x1000);
+  gpu_.looks = [&] { v3d_->write(kPctre, 0x80000002); };
+  run();
+  EXPECT_EQ(get(kPctr1), 120u);  // and nothing of before it was asked for
 }
 
 TEST_F(FirmwareV3d, KeepsQpusFromUserPrograms) {

@@ -21,6 +21,7 @@ class CapturedQueue : public csd::UserQueue {
     *program = job_.programs[taken_++];
     return true;
   }
+  void executed(uint64_t) override {}
   void end(const csd::UserProgram&, int, bool) override {}
   uint32_t reserved_qpus() const override { return job_.reserved_qpus; }
   std::vector<csd::UserProgram> queued() const override {
