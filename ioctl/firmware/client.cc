@@ -2,10 +2,14 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <bit>
 #include <climits>
+#include <csignal>
+#include <iterator>
 #include <new>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "gpu/base/log.h"
@@ -35,6 +39,19 @@ uint32_t bus_address(uint32_t physical, uint32_t flags) {
 const chip::Board* board_of(Kernel& kernel) {
   const chip::Board* board = chip::find_board(kernel.gpu().profile().name);
   return board && board->soc->peripherals ? board : nullptr;
+}
+
+/// Another open file of the same memory, which the kernel counts.
+UniqueFd open_again(int memfd) {
+  return UniqueFd(open(("/proc/self/fd/" + std::to_string(memfd)).c_str(), O_RDWR | O_CLOEXEC));
+}
+
+/// Whether no other file is open of that memory, nor mapped by one that was: then it can be leased. A file
+/// that opens meanwhile ends the lease with a signal that nobody hears.
+bool is_held_here_alone(int fd) {
+  if (fcntl(fd, F_SETSIG, SIGURG) != 0 || fcntl(fd, F_SETLEASE, F_WRLCK) != 0) return false;
+  fcntl(fd, F_SETLEASE, F_UNLCK);
+  return true;
 }
 
 const char* user_name(const Call& call) { return call.file.client()->program.c_str(); }
@@ -80,6 +97,31 @@ bool Client::map_block(const Block& block, uint32_t aliases) {
   return true;
 }
 
+bool Client::charge(Call& call, Block* block) {
+  return call.account.charge(Resource::kBos, 1, &block->object) == 0 &&
+         call.account.charge(Resource::kBoBytes, block->bytes, &block->memory) == 0 &&
+         call.account.charge(Resource::kDescriptors, 1, &block->descriptor) == 0 &&
+         call.account.charge(Resource::kMappings, kAliases * kBoMappings, &block->mappings) == 0;
+}
+
+/// @param address  taken from its heap, to which it goes back where the host refuses
+bool Client::add(Block block, uint32_t address, uint32_t* handle) {
+  block.address = address;
+  if (!block.file || !map_block(block, kAliases)) {
+    (block.shared ? shared_heap_ : heap_).give_back(address);
+    return false;
+  }
+  *handle = ++last_handle_;
+  blocks_[*handle] = std::move(block);
+  return true;
+}
+
+Client::Blocks::iterator Client::drop(Blocks::iterator block) {
+  unmap_block(block->second, kAliases);
+  (block->second.shared ? shared_heap_ : heap_).give_back(block->second.address);
+  return blocks_.erase(block);
+}
+
 int Client::allocate(Call& call, uint32_t bytes, uint32_t alignment, uint32_t flags, uint32_t* handle) {
   *handle = 0;
   const uint64_t rounded = (uint64_t{bytes} + kPage - 1) / kPage * kPage;
@@ -87,11 +129,7 @@ int Client::allocate(Call& call, uint32_t bytes, uint32_t alignment, uint32_t fl
   Block block;
   block.bytes = static_cast<uint32_t>(rounded);
   block.flags = flags;
-  if (call.account.charge(Resource::kBos, 1, &block.object) != 0 ||
-      call.account.charge(Resource::kBoBytes, block.bytes, &block.memory) != 0 ||
-      call.account.charge(Resource::kDescriptors, 1, &block.descriptor) != 0 ||
-      call.account.charge(Resource::kMappings, kAliases * kBoMappings, &block.mappings) != 0)
-    return 0;
+  if (!charge(call, &block)) return 0;
   const std::lock_guard lock(mutex_);
   if (make_space(call) != 0) return 0;
   const auto address = heap_.take(block.bytes, std::bit_ceil(std::max(alignment, kPage)));
@@ -101,15 +139,60 @@ int Client::allocate(Call& call, uint32_t bytes, uint32_t alignment, uint32_t fl
                   bytes, user_name(call), call.file.client()->pid, (heap_.end() - heap_.begin()) >> 20);
     return 0;
   }
-  block.address = *address;
   block.file = MemoryFile::create("v3demu-bo", block.bytes);
-  if (!block.file || !map_block(block, kAliases)) {
-    heap_.give_back(*address);
-    return 0;
-  }
-  *handle = ++last_handle_;
-  blocks_[*handle] = std::move(block);
+  add(std::move(block), *address, handle);
   return 0;
+}
+
+/// @param most  so many are looked at, next time the ones behind them
+void Client::drop_abandoned(size_t most) {
+  for (size_t left = std::min(most, blocks_.size()); left > 0; --left) {
+    auto block = blocks_.upper_bound(last_looked_at_);
+    if (block == blocks_.end()) block = blocks_.begin();
+    last_looked_at_ = block->first;
+    if (block->second.shared && is_held_here_alone(block->second.file->memfd.get())) drop(block);
+  }
+}
+
+/// From the heap and of what Linux has for all.
+bool Client::take_shared(Call& call, Block* block) {
+  const auto address = shared_heap_.take(block->bytes, kPage);
+  if (!address) return false;
+  block->address = *address;
+  if (charge(call, block) && vc4::device_of(call).memory()->take(block->bytes, &block->piece) == 0)
+    return true;
+  shared_heap_.give_back(*address);
+  block->object = {};
+  block->memory = {};
+  block->descriptor = {};
+  block->mappings = {};
+  return false;
+}
+
+int Client::allocate_shared(Call& call, uint32_t bytes, uint32_t* address, uint32_t* handle,
+                            UniqueFd* dma_buf) {
+  const uint64_t rounded = (uint64_t{bytes} + kPage - 1) / kPage * kPage;
+  if (rounded == 0 || rounded > UINT32_MAX) return EINVAL;  // the kernel's rounding wraps to 0
+  Block block;
+  block.bytes = static_cast<uint32_t>(rounded);
+  // The alias through which Linux hands out addresses for DMA ([R] bcm2708.dtsi, bcm2709.dtsi).
+  block.flags = board_of(call.kernel)->soc->peripherals == chip::kBcm2835.peripherals ? 2 << 2 : 1 << 2;
+  block.shared = true;
+  const std::lock_guard lock(mutex_);
+  constexpr size_t kLookedAt = 16;
+  drop_abandoned(kLookedAt);
+  if (make_space(call) != 0) return ENOMEM;
+  if (!take_shared(call, &block)) {
+    drop_abandoned(blocks_.size());
+    if (!take_shared(call, &block)) return ENOMEM;
+  }
+  const auto file = MemoryFile::create("v3demu-bo", block.bytes);
+  UniqueFd own = file ? open_again(file->memfd.get()) : UniqueFd();
+  if (file) *dma_buf = open_again(file->memfd.get());
+  if (own && *dma_buf) block.file = std::make_shared<MemoryFile>(MemoryFile{std::move(own), file->key});
+  const uint32_t physical = block.address;
+  *address = bus_address(physical, block.flags);
+  return add(std::move(block), physical, handle) ? 0 : ENOMEM;
 }
 
 int Client::lock(uint32_t handle, uint32_t* address) {
@@ -130,9 +213,7 @@ int Client::release(uint32_t handle, uint32_t* status) {
   const auto it = blocks_.find(handle);
   *status = it == blocks_.end() ? ~0u : 0;
   if (it == blocks_.end()) return 0;
-  unmap_block(it->second, kAliases);
-  heap_.give_back(it->second.address);
-  blocks_.erase(it);
+  drop(it);
   return 0;
 }
 
@@ -263,8 +344,9 @@ int answer(Call& call, const wire::FirmwareRequest& request, wire::FirmwareReply
   using wire::FirmwareCall;
   const chip::Board* board = board_of(call.kernel);
   if (!board || call.file.device().driver != DrmDevice::Driver::kVc4) return ENODEV;
+  const Heap heap = Heap::of(*board, request.kept_mib ? request.kept_mib : board->firmware_mib());
   auto& client = vc4::client_of(call).firmware().get<Client>(
-      Heap::of(*board, request.kept_mib ? request.kept_mib : board->firmware_mib()));
+      heap, Heap::below(heap, call.kernel.gpu().vc4_board()->memory));
   const uint32_t(&w)[3] = request.words;
   switch (request.call) {
     case FirmwareCall::kAllocate:
@@ -285,6 +367,8 @@ int answer(Call& call, const wire::FirmwareRequest& request, wire::FirmwareReply
       return client.map_registers(call, memory);
     case FirmwareCall::kWriteRegister:
       return client.write_register(call, w[0], w[1]);
+    case FirmwareCall::kAllocateShared:
+      return client.allocate_shared(call, w[0], &reply->word, &reply->handle, memory);
   }
   return EPROTO;
 }

@@ -16,6 +16,7 @@
 #include "ioctl/link/firmware.h"
 #include "ioctl/memory/bo.h"
 #include "ioctl/memory/memory_file.h"
+#include "ioctl/vc4/memory.h"
 
 namespace v3d::ioctl::firmware {
 
@@ -24,7 +25,8 @@ namespace v3d::ioctl::firmware {
 /// process has any. Thread safe. All functions return 0 or an errno.
 class Client : public DriverState {
  public:
-  explicit Client(const Heap& heap) : heap_(heap) {}
+  /// @param heap  the firmware's  @param shared  of vcsm-cma
+  Client(const Heap& heap, const Heap& shared) : heap_(heap), shared_heap_(shared) {}
 
   /// @param flags  of MEM_FLAG: bits 3:2 choose the alias of the bus address
   /// @param handle  0: the firmware has no such memory
@@ -34,6 +36,10 @@ class Client : public DriverState {
   /// @param status  0, or else there is no such handle
   int unlock(uint32_t handle, uint32_t* status);
   int release(uint32_t handle, uint32_t* status);
+
+  /// Memory of Linux' that the firmware knows, too ([R] vc_sm.c, vc_sm_cma_ioctl_alloc). It goes when nobody
+  /// but this object has the dma-buf any more, which is looked at when there is to be more of it.
+  int allocate_shared(Call& call, uint32_t bytes, uint32_t* address, uint32_t* handle, UniqueFd* dma_buf);
 
   int enable(Call& call, bool on);
   /// EXECUTE_QPU: starts programs, and waits until they have ended.
@@ -52,9 +58,17 @@ class Client : public DriverState {
   struct Block {
     uint32_t address = 0, bytes = 0, flags = 0;
     std::shared_ptr<MemoryFile> file;
+    vc4::ContiguousMemory::Piece piece;  ///< of shared memory
+    bool shared = false;
     Charge object, memory, descriptor, mappings;
   };
 
+  static bool charge(Call& call, Block* block);
+  using Blocks = std::map<uint32_t, Block>;
+  Blocks::iterator drop(Blocks::iterator block);
+  void drop_abandoned(size_t most);
+  bool take_shared(Call& call, Block* block);
+  bool add(Block block, uint32_t address, uint32_t* handle);
   int make_space(Call& call);
   int make_v3d(Call& call);
   bool map_block(const Block& block, uint32_t aliases);
@@ -64,16 +78,16 @@ class Client : public DriverState {
   bool worth_telling();
 
   std::mutex mutex_;  // protects all below
-  Heap heap_;
+  Heap heap_, shared_heap_;
   std::shared_ptr<BoSpace> space_;
   std::shared_ptr<V3d> v3d_;
   Charge v3d_descriptor_, v3d_mapping_, v3d_bytes_;
-  std::map<uint32_t, Block> blocks_;  // by handle
-  uint32_t last_handle_ = 0;
+  Blocks blocks_;  // by handle
+  uint32_t last_handle_ = 0, last_looked_at_ = 0;
   uint64_t told_ = 0;
 };
 
-/// Answers a request of the protocol. @param memory  what kMap* maps
+/// Answers a request of the protocol. @param memory  what kMap* maps, and the dma-buf of kAllocateShared
 int answer(Call& call, const wire::FirmwareRequest& request, wire::FirmwareReply* reply, UniqueFd* memory);
 
 }  // namespace v3d::ioctl::firmware

@@ -17,6 +17,11 @@ Heap Heap::of(const chip::Board& board, uint32_t memory_mib) {
   return {top - all, top - kOwn};
 }
 
+Heap Heap::below(const Heap& firmware, uint64_t bytes) {
+  const auto size = static_cast<uint32_t>(std::min<uint64_t>(bytes, firmware.begin() / 2));
+  return {firmware.begin() - size, firmware.begin()};
+}
+
 std::optional<uint32_t> Heap::take(uint32_t bytes, uint32_t alignment) {
   uint32_t end = end_;
   for (auto it = used_.rbegin();; ++it) {

@@ -16,6 +16,8 @@ class Heap {
   /// Of a board.
   /// @param memory_mib  what the firmware keeps of the board's memory (gpu_mem in config.txt)
   static Heap of(const chip::Board& board, uint32_t memory_mib);
+  /// What Linux has set aside below that for the same board (CMA).
+  static Heap below(const Heap& firmware, uint64_t bytes);
 
   uint32_t begin() const { return begin_; }
   uint32_t end() const { return end_; }

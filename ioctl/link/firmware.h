@@ -16,7 +16,8 @@ enum class FirmwareCall : uint32_t {
   kExecute,       ///< programs, bus address of pairs (uniforms, code), ms -> 0, or kFirmwareTimeout
   kMapMemory,     ///< physical address, bytes -> offset in the descriptor; EPERM: not wholly of an allocation
   kMapRegisters,  ///< nothing -> 0; a page to read
-  kWriteRegister,  ///< offset in the page, value -> nothing; EINVAL: nothing is known of it
+  kWriteRegister,   ///< offset in the page, value -> nothing; EINVAL: nothing is known of it
+  kAllocateShared,  ///< bytes -> bus address, and in `handle` the firmware's; a dma-buf, with which it goes
 };
 inline constexpr uint32_t kFirmwareTimeout = 0x80000000;
 
@@ -30,7 +31,7 @@ struct FirmwareRequest {
 };
 struct FirmwareReply {
   uint32_t word;
-  uint32_t reserved;
+  uint32_t handle;
 };
 
 /// The page of registers, and what stands in its last 8 bytes, where there are no registers.

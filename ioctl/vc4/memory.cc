@@ -73,6 +73,12 @@ ContiguousMemory::ContiguousMemory(uint64_t bytes) : bytes_(bytes) {
 }
 
 int ContiguousMemory::take(uint64_t bytes, KernelLabel label, Piece* piece) {
+  return take(bytes, &kernel_labels_[static_cast<size_t>(label)], piece);
+}
+
+int ContiguousMemory::take(uint64_t bytes, Piece* piece) { return take(bytes, nullptr, piece); }
+
+int ContiguousMemory::take(uint64_t bytes, Use* use, Piece* piece) {
   Piece taken;
   std::vector<Purged> purged;
   bool fits;
@@ -85,7 +91,7 @@ int ContiguousMemory::take(uint64_t bytes, KernelLabel label, Piece* piece) {
       used_ += bytes;
       taken.memory_ = shared_from_this();
       taken.bytes_ = taken.size_ = bytes;
-      count(&taken, &kernel_labels_[static_cast<size_t>(label)]);
+      if (use) count(&taken, use);
     }
   }
   // There may be many, and who uses a buffer meanwhile wants the lock.
@@ -108,6 +114,7 @@ void ContiguousMemory::count(Piece* piece, Use* use) {
 }
 
 void ContiguousMemory::uncount(const Piece& piece) {
+  if (!piece.use_) return;
   Use& use = *piece.use_;
   use.bytes -= piece.size_;
   if (--use.number != 0) return;

@@ -60,11 +60,13 @@ class ContiguousMemory : public std::enable_shared_from_this<ContiguousMemory> {
     std::shared_ptr<ContiguousMemory> memory_;
     uint64_t bytes_ = 0;  // that it still takes
     uint64_t size_ = 0;
-    Use* use_ = nullptr;
+    Use* use_ = nullptr;  // null: counted nowhere
   };
 
   /// 0, or ENOMEM when it is not to be had although all is purged that can be.
   [[nodiscard]] int take(uint64_t bytes, KernelLabel label, Piece* piece);
+  /// The same, of no driver that counts it: vcsm-cma's.
+  [[nodiscard]] int take(uint64_t bytes, Piece* piece);
   /// As in debugfs: by label, those that jobs of nobody need, and those that are gone.
   std::string bo_stats() const;
   uint64_t used() const {
@@ -79,6 +81,7 @@ class ContiguousMemory : public std::enable_shared_from_this<ContiguousMemory> {
     Buffer::Backing backing;
     uint64_t bytes;
   };
+  int take(uint64_t bytes, Use* use, Piece* piece);
   void give_back(const Piece& piece);
   // Under the lock:
   std::vector<Purged> purge_all();

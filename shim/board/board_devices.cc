@@ -5,6 +5,7 @@
 
 #include "shim/board/dma_buffers.h"
 #include "shim/board/firmware.h"
+#include "shim/board/shared_memory.h"
 #include "shim/process/raw.h"
 #include "shim/tree/board_nodes.h"
 #include "shim/tree/paths.h"
@@ -52,6 +53,9 @@ bool board_ioctl(int fd, uint32_t request, uint64_t argument, int* result) {
     case DeviceKind::kFirmware:
     case DeviceKind::kFirmwareCommands:
       *result = firmware_ioctl(request, argument, kBoardDevices[place].kind == DeviceKind::kFirmwareCommands);
+      break;
+    case DeviceKind::kSharedMemory:
+      *result = shared_memory_ioctl(request, argument);
       break;
     case DeviceKind::kMemory:
       *result = -ENOTTY;

@@ -47,8 +47,8 @@ bool has_user_programs() {
   return nodes && board_of(nodes->chip).soc->peripherals != 0;
 }
 
-int call_firmware(wire::FirmwareCall what, uint32_t a, uint32_t b, uint32_t c, uint32_t* answer,
-                  int* mapped) {
+int call_firmware(wire::FirmwareCall what, uint32_t a, uint32_t b, uint32_t c, uint32_t* answer, int* mapped,
+                  uint32_t* handle) {
   raw::KeepErrno keep;
   FirmwareFile file;
   if (const int error = find_firmware_file(&file)) return error;
@@ -63,6 +63,7 @@ int call_firmware(wire::FirmwareCall what, uint32_t a, uint32_t b, uint32_t c, u
   if (call.reply_size() < sizeof(reply)) return -EPROTO;
   memcpy(&reply, call.reply(), sizeof(reply));
   *answer = reply.word;
+  if (handle) *handle = reply.handle;
   if (!mapped) return 0;
   *mapped = call.take(0);
   return *mapped < 0 ? -EMFILE : 0;

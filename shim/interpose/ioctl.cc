@@ -40,6 +40,7 @@ bool handle_ioctl(int fd, unsigned long request, uint64_t argument, int* result)
       return *result != -ENOTTY;
     case 'H':
     case 'u':
+    case 'J':
       return board_ioctl(fd, word, argument, result);
     default:
       return false;

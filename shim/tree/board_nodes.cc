@@ -7,7 +7,8 @@
 namespace v3d::shim {
 
 bool has_device(const chip::Soc& soc, const BoardDevice& device) {
-  return device.kind != DeviceKind::kMemory || soc.peripherals != 0;
+  return (device.kind != DeviceKind::kMemory && device.kind != DeviceKind::kSharedMemory) ||
+         soc.peripherals != 0;
 }
 
 bool is_board_device_path(const char* path) {

@@ -13,7 +13,9 @@ enum class DeviceKind : uint8_t {
   kUdmabuf,   ///< dma_buffers.h
   kFirmware,  ///< firmware.h
   kFirmwareCommands,  ///< firmware.h
-  kMemory,            ///< physical_memory.h. Of other boards than those with VideoCore IV the host's stays
+  // Of boards with VideoCore IV alone, for programs on QPUs:
+  kMemory,        ///< physical_memory.h. Of other boards the host's stays
+  kSharedMemory,  ///< shared_memory.h
 };
 
 struct BoardDevice {
@@ -35,6 +37,7 @@ inline constexpr BoardDevice kBoardDevices[] = {
     {"vcio", DeviceKind::kFirmware, kMiscMajor, kFirstMiscMinor + 1},
     {"vcio_gencmd", DeviceKind::kFirmwareCommands, kMiscMajor, kFirstMiscMinor + 2},
     {"mem", DeviceKind::kMemory, 1, 1, 0640},
+    {"vcsm-cma", DeviceKind::kSharedMemory, kMiscMajor, kFirstMiscMinor + 3, 0666},
 };
 inline constexpr uint32_t kNumBoardDevices = sizeof(kBoardDevices) / sizeof(*kBoardDevices);
 

@@ -123,7 +123,7 @@ constexpr uint8_t kAskFirmware = 0xe0;
 /// What a program asks the firmware. @param last  what it answered before
 void ask_firmware(Call& call, Input& input, uint32_t* last) {
   wire::FirmwareRequest request = {};
-  request.call = static_cast<wire::FirmwareCall>(input.take<uint8_t>() % 10);
+  request.call = static_cast<wire::FirmwareCall>(input.take<uint8_t>() % 11);
   for (uint32_t& word : request.words) {
     // Small numbers, the last answer (a handle, an address), or any.
     const auto kind = input.take<uint8_t>();

@@ -31,6 +31,15 @@ TEST(FirmwareHeap, IsBelowWhatTheFirmwareHasItself) {
   EXPECT_EQ(none.begin(), none.end());
 }
 
+TEST(FirmwareHeap, LiesAboveWhatLinuxShares) {
+  const Heap firmware = Heap::of(chip::kRpi3, 76);
+  const Heap shared = Heap::below(firmware, 256 << 20);
+  EXPECT_EQ(shared.end(), firmware.begin());
+  EXPECT_EQ(shared.end() - shared.begin(), 256u << 20);
+  const Heap small = Heap::below(Heap(0x08000000, 0x0c000000), 1 << 30);  // however much is asked for
+  EXPECT_EQ(small.begin(), 0x04000000u);
+}
+
 TEST(FirmwareHeap, GivesFromTheTopWithAlignment) {
   Heap heap(0x10000, 0x20000);
   EXPECT_EQ(heap.take(0x1000, 0x1000), 0x1f000u);

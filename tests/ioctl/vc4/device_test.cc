@@ -253,6 +253,22 @@ TEST_F(DeviceTest, ChecksLabels) {
   EXPECT_EQ(label(99, 3, name), ENOENT);
 }
 
+// What vcsm-cma gives is of the same memory, and no BO of the driver's.
+TEST_F(DeviceTest, SharesItsMemoryWithOthers) {
+  ContiguousMemory& memory = *device_of(kernel_).memory();
+  const std::string before = memory.bo_stats();
+  const uint64_t used = memory.used();
+  {
+    ContiguousMemory::Piece piece;
+    EXPECT_EQ(memory.take(1 << 20, &piece), 0);
+    EXPECT_EQ(memory.used(), used + (1 << 20));
+    EXPECT_EQ(memory.bo_stats(), before);
+    ContiguousMemory::Piece too_much;
+    EXPECT_EQ(memory.take(uint64_t{1} << 32, &too_much), ENOMEM);
+  }
+  EXPECT_EQ(memory.used(), used);
+}
+
 // debugfs, bo_stats: vc4-abi.md 2.8.
 TEST_F(DeviceTest, CountsBuffersByLabel) {
   const auto stats = [&] { return device_of(kernel_).memory()->bo_stats(); };
