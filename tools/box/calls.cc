@@ -10,7 +10,6 @@
 #include <cctype>
 #include <cerrno>
 #include <climits>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -29,8 +28,8 @@
 #include "shim/tree/live_text.h"
 #include "shim/tree/paths.h"
 #include "shim/tree/tree.h"
-#include "tools/box/box.h"
 #include "tools/box/injection.h"
+#include "tools/box/registers.h"
 
 namespace v3d::box {
 namespace {
@@ -313,6 +312,7 @@ constexpr IoctlType kIoctlTypes[] = {
     {'F', framebuffer_ioctl, waits<shim::Driver::kFramebuffer>},
     {'H', board_ioctl, waits<>},
     {'u', board_ioctl, waits<>},
+    {'J', board_ioctl, waits<>},
 };
 
 const IoctlType* find_ioctl_type(uint32_t request) {
@@ -322,6 +322,10 @@ const IoctlType* find_ioctl_type(uint32_t request) {
 }
 
 void handle_ioctl(Caller& caller) {
+  if (is_register_store(caller.data())) {
+    answer_register_store(caller);
+    return;
+  }
   const __u64* args = caller.data().args;
   const auto request = static_cast<uint32_t>(args[1]);
   const IoctlType* type = find_ioctl_type(request);
@@ -351,13 +355,10 @@ bool map_physical_memory(Caller& caller) {
     return false;
   shim::PhysicalMemory memory;
   const int error = shim::find_physical_memory(args[1], static_cast<off_t>(args[5]), &memory);
-  if (!error && memory.fd < 0) {
-    static std::once_flag told;
-    std::call_once(told, [] {
-      say("/dev/mem: not implemented: peripherals, in programs that --seccomp alone reaches");
-    });
-  }
-  answer_with_memory(caller, error ? error : memory.fd < 0 ? -ENODEV : memory.fd, memory.place);
+  if (!error && memory.fd < 0)
+    answer_with_peripherals(caller, memory);
+  else
+    answer_with_memory(caller, error ? error : memory.fd, memory.place);
   return true;
 }
 
@@ -394,6 +395,8 @@ void handle_call(Caller& caller, bool mounted) {
       return handle_ioctl(caller);
     case SYS_mmap:
       return handle_mmap(caller);
+    case SYS_rt_sigaction:
+      return answer_action(caller) ? void() : caller.pass_on();
     default:
       return caller.pass_on();
   }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -78,23 +79,27 @@ constexpr sock_filter kProgram[] = {
     unless_bits(AT_EMPTY_PATH, 1),
     give(kAsk),
     give(kAllow),
-    // DRM and vcio, framebuffer, sync_file, dma-buf, its heaps and udmabuf by the type in the request's
-    // second byte.
-    unless(SYS_ioctl, 11),
+    // DRM and vcio, framebuffer, sync_file, dma-buf, its heaps, udmabuf and vcsm-cma by the type in the
+    // request's second byte.
+    unless(SYS_ioctl, 12),
     load(low_half(1)),
     BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xff00),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'd' << 8, 6, 0),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'F' << 8, 5, 0),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, '>' << 8, 4, 0),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'b' << 8, 3, 0),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'H' << 8, 2, 0),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'u' << 8, 1, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'd' << 8, 7, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'F' << 8, 6, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, '>' << 8, 5, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'b' << 8, 4, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'H' << 8, 3, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'u' << 8, 2, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 'J' << 8, 1, 0),
     give(kAllow),
     give(kAsk),
     give(kAllow),
     // The offsets that MMAP_BO gives begin at 4 GiB; what is mapped without a file has none. Addresses of
     // /dev/mem are any.
-    unless(SYS_mmap, 7),
+    unless(SYS_mmap, 11),
+    load(high_half(4)),
+    unless(shim::raw::kOwnCall, 1),
+    give(kAllow),
     load(high_half(5)),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0),
     give(kAsk),
@@ -103,14 +108,25 @@ constexpr sock_filter kProgram[] = {
     unless(MAP_SHARED, 1),
     give(kAsk),
     give(kAllow),
+    // Of programs that have the registers of the V3D behind /dev/mem, SIGSEGV is the supervisor's before it
+    // is theirs.
+    unless(SYS_rt_sigaction, 6),
+    load(low_half(0)),
+    unless(SIGSEGV, 4),
+    load(low_half(5)),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, shim::raw::kOwnCall, 1, 0),
+    give(kAsk),
+    give(kAllow),
+    give(kAllow),
 };
-/// The answer to mappings of files that are shared, which may be of /dev/mem.
-constexpr size_t kSharedMapping = std::size(kProgram) - 2;
+/// The answers that only concern programs with /dev/mem: to shared mappings of files, and to rt_sigaction.
+constexpr size_t kAnswersOfMemory[] = {std::size(kProgram) - 10, std::size(kProgram) - 3};
 
 int install(unsigned long flags, bool physical_memory) {
   sock_filter program[std::size(kProgram)];
   for (size_t i = 0; i < std::size(kProgram); ++i) program[i] = kProgram[i];
-  if (!physical_memory) program[kSharedMapping] = give(kAllow);
+  if (!physical_memory)
+    for (const size_t answer : kAnswersOfMemory) program[answer] = give(kAllow);
   sock_fprog filter{static_cast<unsigned short>(std::size(program)), program};
   const long listener =
       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_NEW_LISTENER, &filter);

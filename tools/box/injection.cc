@@ -9,6 +9,7 @@
 #include <csignal>
 #include <optional>
 
+#include "shim/process/raw.h"
 #include "tools/box/box.h"
 
 namespace v3d::box {
@@ -101,18 +102,32 @@ class Tracee {
   Registers saved_{};
 };
 
-void map_in(Tracee& tracee, int number, off_t place) {
-  if (!tracee.hold()) return;
-  Registers registers = tracee.saved();
-  registers.r8 = static_cast<unsigned long long>(number);
-  registers.r9 = static_cast<unsigned long long>(place);
-  const auto result = tracee.call(SYS_mmap, registers);
-  registers = tracee.saved();
-  registers.rdi = static_cast<unsigned long long>(number);
-  if (result && tracee.call(SYS_close, registers)) tracee.release(*result);
-}
+class Calls : public Inside {
+ public:
+  explicit Calls(Tracee& tracee) : tracee_(tracee) {}
+  uint64_t call(unsigned long number, const std::array<uint64_t, 6>& a) override {
+    if (gone_) return static_cast<uint64_t>(-ESRCH);
+    Registers registers = tracee_.saved();
+    registers.rdi = a[0];
+    registers.rsi = a[1];
+    registers.rdx = a[2];
+    registers.r10 = a[3];
+    registers.r8 = a[4];
+    registers.r9 = a[5];
+    const auto result = tracee_.call(number, registers);
+    gone_ = !result;
+    return result.value_or(static_cast<uint64_t>(-ESRCH));
+  }
+  bool gone() const { return gone_; }
 
-void answer_traced(const Caller& caller, int number, off_t place) {
+ private:
+  Tracee& tracee_;
+  bool gone_ = false;
+};
+
+}  // namespace
+
+void answer_inside(const Caller& caller, const std::function<uint64_t(Inside&)>& work) {
   const std::lock_guard lock(g_tracing);
   Tracee tracee(caller.thread());
   if (!tracee.attach()) {
@@ -131,23 +146,37 @@ void answer_traced(const Caller& caller, int number, off_t place) {
     return;
   }
   caller.answer(-EINTR);  // which it will not see
-  map_in(tracee, number, place);
+  if (!tracee.hold()) return;
+  Calls calls(tracee);
+  const uint64_t result = work(calls);
+  if (!calls.gone()) tracee.release(result);
 }
 
 #else
 
-void answer_traced(const Caller& caller, int, off_t) { caller.answer(-ENODEV); }
+}  // namespace
+
+void answer_inside(const Caller& caller, const std::function<uint64_t(Inside&)>&) { caller.answer(-ENODEV); }
 
 #endif
 
-}  // namespace
+uint64_t own_number(int number) {
+  return uint64_t{shim::raw::kOwnCall} << 32 | static_cast<uint32_t>(number);
+}
 
 void answer_with_mapping(const Caller& caller, int memory, off_t place) {
   const int number = caller.give(memory, true);
-  if (number < 0)
+  if (number < 0) {
     caller.answer(number);
-  else
-    answer_traced(caller, number, place);
+    return;
+  }
+  const __u64* args = caller.data().args;
+  answer_inside(caller, [&](Inside& inside) {
+    const uint64_t at = inside.call(
+        SYS_mmap, {args[0], args[1], args[2], args[3], own_number(number), static_cast<uint64_t>(place)});
+    inside.call(SYS_close, {static_cast<uint64_t>(number), 0, 0, 0, 0, 0});
+    return at;
+  });
 }
 
 }  // namespace v3d::box
