@@ -15,6 +15,7 @@ import unittest
 
 V3DEMU, MESA, FOLDER, SAXPY = sys.argv[1:5]
 TRIANGLE = sys.argv[5] if len(sys.argv) > 5 else ""
+DEVICE = os.environ.get("V3DEMU_DEVICE") or "rpi5"
 FORMS = ("profile.html", "profile.json", "trace.json")
 
 
@@ -36,7 +37,7 @@ class ProfileTest(unittest.TestCase):
         shutil.rmtree(cls.folder, ignore_errors=True)
         done = run("-o", cls.folder, "--mesa", cls.mesa, "--", *cls.program)
         assert done.returncode == 0, done.stdout + done.stderr
-        cls.text = done.stdout[done.stdout.index("rpi5, "):]  # after what the program says
+        cls.text = done.stdout[done.stdout.index(DEVICE + ", "):]  # after what the program says
         cls.capture = os.path.join(cls.folder, "capture.v3dcap")
         cls.profile = json.loads(read(cls.folder, "profile.json"))
 
