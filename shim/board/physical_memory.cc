@@ -54,8 +54,9 @@ bool is_physical_memory(int fd) {
 int find_physical_memory(size_t length, off_t offset, PhysicalMemory* out) {
   const uint64_t peripherals = board_of(tree()->chip).soc->peripherals;
   uint64_t at = static_cast<uint64_t>(offset);
-  if (offset < 0 || at % kPage || length > uint64_t{1} << 32) return -EINVAL;
-  out->bytes = (length + kPage - 1) / kPage * kPage;
+  const uint64_t bytes = length;
+  if (offset < 0 || at % kPage || bytes > uint64_t{1} << 32) return -EINVAL;
+  out->bytes = (bytes + kPage - 1) / kPage * kPage;
   if (at >= peripherals && at < peripherals + kPeripheralBytes)
     return find_peripherals(at - peripherals, out);
   // On BCM2835 memory is there a second time, past the caches (GPU_FFT, gpu_fft_base.c).
