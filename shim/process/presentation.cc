@@ -61,7 +61,8 @@ bool server_has_shim(int socket) {
 }
 
 /// While it lives, a server that closes the connection under a request costs that request, not the process:
-/// neither xcb nor we may say MSG_NOSIGNAL on somebody's behalf. A SIGPIPE of the program's own stays pending.
+/// neither xcb nor we may say MSG_NOSIGNAL on somebody's behalf. A SIGPIPE of the program's own stays
+/// pending.
 class WithoutSigpipe {
  public:
   WithoutSigpipe() {
