@@ -37,7 +37,7 @@ device::CsdJob job_of(const Kernel& kernel, const chip::Profile& profile) {
 }
 
 absl::Status map_bytes(mmu::AddressSpace& space, GpuAddr address, const void* data, uint64_t bytes) {
-  const absl::Status mapped = space.map_zeros(address, whole_pages(bytes + kSlack));
+  absl::Status mapped = space.map_zeros(address, whole_pages(bytes + kSlack));
   if (mapped.ok()) space.memory().write(address, data, bytes);
   return mapped;
 }
