@@ -165,9 +165,12 @@ int64_t Display::next_wait(int64_t now_ns) const {
 
 /// By somebody who copies what it would take off the screen.
 bool Display::is_held_up(Pending& pending, int64_t now_ns) const {
-  if (looks_ == 0 || !(pending.pipes & kMonitorPipes)) return false;
-  if (pending.looked_at_ns == 0) pending.looked_at_ns = now_ns;
-  return now_ns - pending.looked_at_ns < kLongestLook;
+  if (looks_.empty() || !(pending.pipes & kMonitorPipes)) return false;
+  if (pending.looked_at_ns == 0) {
+    pending.looked_at_ns = now_ns;
+    pending.first_later_look = next_look_;
+  }
+  return *looks_.begin() < pending.first_later_look && now_ns - pending.looked_at_ns < kLongestLook;
 }
 
 /// @return when there will be more to do

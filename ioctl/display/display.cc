@@ -145,15 +145,15 @@ void Display::remove_viewer() {
   if (--viewers_ == 0) std::swap(dropped, last_picture_);
 }
 
-void Display::begin_look() {
+uint64_t Display::begin_look() {
   const std::lock_guard lock(mutex_);
-  ++looks_;
+  return *looks_.insert(next_look_++).first;
 }
 
-void Display::end_look() {
+void Display::end_look(uint64_t number) {
   {
     const std::lock_guard lock(mutex_);
-    --looks_;
+    looks_.erase(number);
   }
   wake_();
 }

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -73,16 +74,18 @@ class Display {
   void add_viewer();
   void remove_viewer();
   /// While there is one, flips leave on the screen what is there, so that it can be copied whole: its owner
-  /// draws on it as soon as it is off. They wait no longer than kLongestLook.
+  /// draws on it as soon as it is off. They wait no longer than kLongestLook, and for none that began when
+  /// they waited already: whoever looks all the time holds nobody up.
   class Look {
    public:
-    explicit Look(Display& display) : display_(display) { display.begin_look(); }
-    ~Look() { display_.end_look(); }
+    explicit Look(Display& display) : display_(display), number_(display.begin_look()) {}
+    ~Look() { display_.end_look(number_); }
     Look(const Look&) = delete;
     Look& operator=(const Look&) = delete;
 
    private:
     Display& display_;
+    const uint64_t number_;
   };
   static constexpr int64_t kLongestLook = 100'000'000;  ///< ns
   /// What was shown by the last commit that left something on the screen, since there is a viewer. What goes
@@ -187,8 +190,9 @@ class Display {
     std::array<Commit::Outcome, kNumPipes> outcomes;
     uint64_t user_data = 0;
     bool async = false, writing = false;
-    int64_t due_ns = 0;        // 0: fences are waited for
-    int64_t looked_at_ns = 0;  // when a Look first held it up
+    int64_t due_ns = 0;             // 0: fences are waited for
+    int64_t looked_at_ns = 0;       // when a Look first held it up
+    uint64_t first_later_look = 0;  // that and those after it do not
   };
   struct VblankWait {
     uint32_t pipe;
@@ -233,8 +237,8 @@ class Display {
   void end_write(uint64_t number);
   void drop_pending(News* news);
   void release_waits(uint32_t pipe, const Vblank& now, bool all, News* news);
-  void begin_look();
-  void end_look();
+  uint64_t begin_look();
+  void end_look(uint64_t number);
   bool is_held_up(Pending& pending, int64_t now_ns) const;
   int64_t advance(int64_t now_ns, News* news);
   void skip_to(uint32_t pipe, uint64_t sequence, int64_t now_ns, News* news);
@@ -268,7 +272,9 @@ class Display {
   std::vector<std::unique_ptr<Pending>> pending_;
   uint64_t frame_ = 0, commits_ = 0;
   int64_t frame_ns_ = 0;
-  int viewers_ = 0, looks_ = 0;
+  int viewers_ = 0;
+  std::set<uint64_t> looks_;  // by number, which are given in order
+  uint64_t next_look_ = 0;
   Scanout last_picture_;
   uint64_t last_fence_ = 0;
   std::array<uint64_t, kNumPipes> counts_{};  // sequences where there is no clock

@@ -1,4 +1,6 @@
 // Framebuffers, mode setting, flips and what is shown, without a clock: flips complete as soon as they can.
+#include <memory>
+
 #include "tests/ioctl/kms_fixture.h"
 
 namespace v3d::ioctl::test {
@@ -360,6 +362,19 @@ TEST_F(DisplayTest, FlipsWaitForThoseWhoLook) {
   }
   EXPECT_GT(host_.display_wakes, wakes);
   EXPECT_EQ(kernel_.display().tick(), INT64_MAX);
+  EXPECT_TRUE(read_event());
+}
+
+TEST_F(DisplayTest, FlipsWaitForNobodyWhoBeginsToLookLater) {
+  const uint32_t first = add_fb(), second = add_fb();
+  ASSERT_EQ(set_crtc(first), 0);
+  auto look = std::make_unique<kms::Display::Look>(kernel_.display());
+  ASSERT_EQ(flip(second), 0);
+  const kms::Display::Look later(kernel_.display());
+  kernel_.display().tick();
+  EXPECT_FALSE(read_event());
+  look.reset();
+  kernel_.display().tick();
   EXPECT_TRUE(read_event());
 }
 
