@@ -4,12 +4,16 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_format.h"
 #include "gpu/base/log.h"
@@ -40,6 +44,31 @@ void empty(const Buffer::Backing& backing, uint64_t size) {
   if (fallocate(backing.file->memfd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                 static_cast<off_t>(backing.offset), static_cast<off_t>(size)) != 0)
     log_error("a purged buffer of %d bytes keeps its memory: %s", size, strerrorname_np(errno));
+}
+
+/// Goes through a container without keeping its lock for all of it: what comes or goes meanwhile is there or
+/// not.
+/// @param key_of, value_of  of an element, under the lock
+/// @param use  of each value, without it
+template <typename Container, typename KeyOf, typename ValueOf, typename Fn>
+void in_parts(std::mutex& mutex, const Container& container, const KeyOf& key_of, const ValueOf& value_of,
+              const Fn& use) {
+  constexpr size_t kAtOnce = 256;
+  using Key = typename Container::key_type;
+  std::optional<Key> last;
+  for (bool more = true; more;) {
+    std::vector<std::decay_t<decltype(value_of(*container.begin()))>> values;
+    {
+      const std::lock_guard lock(mutex);
+      auto it = last ? container.upper_bound(*last) : container.begin();
+      for (; it != container.end() && values.size() < kAtOnce; ++it) {
+        values.push_back(value_of(*it));
+        last = key_of(*it);
+      }
+      more = it != container.end();
+    }
+    for (const auto& value : values) use(value);
+  }
 }
 
 }  // namespace
@@ -130,22 +159,32 @@ ContiguousMemory::Use* ContiguousMemory::use_of(const std::string& label) {
   return &use;
 }
 
-/// [K] vc4_bo.c, vc4_bo_stats_print.
+/// [K] vc4_bo.c, vc4_bo_stats_print. There may be as many labels as buffers: others get the lock in between.
 std::string ContiguousMemory::bo_stats() const {
   std::string text;
   const auto add = [&](const Use& use) {
     if (use.number != 0)
       absl::StrAppendFormat(&text, "%30s: %6dkb BOs (%d)\n", use.name, use.bytes >> 10, use.number);
   };
-  const std::lock_guard lock(mutex_);
-  for (const Use& use : kernel_labels_) add(use);
-  for (const auto& [name, use] : user_labels_) add(use);
-  Use unneeded = {.name = "userspace BO cache"};
-  for (const Object* object : purgeable_) {
-    ++unneeded.number;
-    unneeded.bytes += object->piece_.size_;
+  std::array<Use, kNumKernelLabels> of_kernel;
+  {
+    const std::lock_guard lock(mutex_);
+    of_kernel = kernel_labels_;
   }
+  for (const Use& use : of_kernel) add(use);
+  in_parts(
+      mutex_, user_labels_, [](const auto& label) { return label.first; },
+      [&](const auto& label) { return label.second; }, add);
+  Use unneeded = {.name = "userspace BO cache"};
+  const auto size_of = [](const Object* object) { return object->piece_.size_; };
+  in_parts(
+      mutex_, purgeable_, [](Object* object) { return object; }, size_of,
+      [&](uint64_t size) {
+        ++unneeded.number;
+        unneeded.bytes += size;
+      });
   add(unneeded);
+  const std::lock_guard lock(mutex_);
   add(purged_);
   return text;
 }

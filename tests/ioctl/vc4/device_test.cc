@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -287,6 +288,29 @@ TEST_F(DeviceTest, CountsBuffersByLabel) {
   EXPECT_EQ(ioctl(kLabelBo, args), 0);
   file_->close_handle(first);
   EXPECT_EQ(stats(), "                           V3D:      8kb BOs (1)\n" + binner);
+}
+
+// Of which nobody keeps others from the memory while all are listed.
+TEST_F(DeviceTest, CountsAnyNumberOfLabels) {
+  constexpr uint32_t kLabels = 600;
+  for (uint32_t n = 0; n < kLabels; ++n) {
+    const uint32_t handle = create();
+    const std::string text = "label " + std::to_string(1000 + n);
+    LabelBo args = {.handle = handle, .len = 11, .name = memory_.place(text.c_str(), text.size() + 1)};
+    ASSERT_EQ(ioctl(kLabelBo, args), 0);
+    if (n % 2) {
+      EXPECT_EQ(retained(handle, kDontNeed), 1u);
+    }
+  }
+  std::istringstream lines(device_of(kernel_).memory()->bo_stats());
+  uint32_t next = 1000;
+  std::string line, last;
+  for (; std::getline(lines, line); last = line) {
+    if (line.find("label ") == std::string::npos) continue;
+    EXPECT_THAT(line, testing::HasSubstr("label " + std::to_string(next++) + ":      4kb BOs (1)"));
+  }
+  EXPECT_EQ(next, 1000 + kLabels);
+  EXPECT_EQ(last, "            userspace BO cache:   1200kb BOs (300)");
 }
 
 TEST_F(DeviceTest, CountsWhatIsPurged) {
