@@ -240,20 +240,18 @@ Json json_of(const draw::Draw& draw, size_t number, uint64_t entries) {
 }
 
 Answer job(Inspector& inspector, uint32_t number) {
-  const auto bin = inspector.draws(number);
-  if (!bin.ok()) return wrong(bin.status());
   Json draws = Json::array();
   size_t left_out = 0;
-  if (*bin) {
-    std::vector<uint64_t> entries((*bin)->draws.size());
-    for (const auto& tile : (*bin)->tiles)
+  const absl::Status seen = inspector.with_draws(number, [&](const draw::BinResult* bin) {
+    if (bin == nullptr) return;
+    std::vector<uint64_t> entries(bin->draws.size());
+    for (const auto& tile : bin->tiles)
       for (const draw::ListEntry& entry : tile) ++entries[entry.draw];
-    for (size_t n = 0; n < (*bin)->draws.size(); ++n)
-      if (n < kMostDraws)
-        draws.push_back(json_of((*bin)->draws[n], n, entries[n]));
-      else
-        ++left_out;
-  }
+    const size_t shown = std::min(bin->draws.size(), kMostDraws);
+    for (size_t n = 0; n < shown; ++n) draws.push_back(json_of(bin->draws[n], n, entries[n]));
+    left_out = bin->draws.size() - shown;
+  });
+  if (!seen.ok()) return wrong(seen);
   return good({{"draws", draws}, {"left_out", left_out}});
 }
 
@@ -384,10 +382,11 @@ Answer history(Inspector& inspector, uint32_t job, Numbers& numbers) {
   if (!numbers.wrong().empty()) return wrong(400, numbers.wrong());
   const auto history = inspector.history(place);
   if (!history.ok()) return wrong(history.status());
-  const auto bin = inspector.draws(job);
   Json events = Json::array();
-  for (const PixelEvent& event : history->events)
-    events.push_back(json_of(history->config, bin.ok() ? bin->get() : nullptr, event));
+  const absl::Status seen = inspector.with_draws(job, [&](const draw::BinResult* bin) {
+    for (const PixelEvent& event : history->events) events.push_back(json_of(history->config, bin, event));
+  });
+  if (!seen.ok()) return wrong(seen);
   return good({{"events", events}, {"is_cut", history->is_cut}, {"message", history->message}});
 }
 

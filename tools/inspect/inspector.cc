@@ -49,14 +49,15 @@ absl::Status Inspector::seek_render(uint32_t job) {
   return absl::InvalidArgumentError(absl::StrFormat("job %d renders nothing", job));
 }
 
-absl::StatusOr<std::shared_ptr<const draw::BinResult>> Inspector::draws(uint32_t job) {
+absl::Status Inspector::with_draws(uint32_t job, const std::function<void(const draw::BinResult* bin)>& see) {
   const std::lock_guard lock(mutex_);
   if (absl::Status status = position_->seek(job); !status.ok()) return status;
   if (position_->job().kind == CapturedJob::kBin && !position_->bin()) {
     position_->run({.alone = true});
     position_->restore();
   }
-  return std::shared_ptr<const draw::BinResult>(position_->bin());
+  see(position_->bin().get());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<BufferPicture> Inspector::picture(uint32_t job, uint32_t last, uint32_t layer, uint8_t buffer,

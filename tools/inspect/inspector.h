@@ -43,8 +43,9 @@ class Inspector {
 
   const std::vector<std::string>& summaries() const { return position_->summaries(); }
 
-  /// What a bin job makes, or what a render job draws; may be null.
-  absl::StatusOr<std::shared_ptr<const draw::BinResult>> draws(uint32_t job);
+  /// Calls see(what a bin job makes, or what a render job draws), which may be null, while nothing else is
+  /// answered.
+  absl::Status with_draws(uint32_t job, const std::function<void(const draw::BinResult* bin)>& see);
   /// The buffer after the draws up to and including `last`. @param buffer, sample  as for TilePictures
   absl::StatusOr<BufferPicture> picture(uint32_t job, uint32_t last, uint32_t layer, uint8_t buffer,
                                         uint32_t sample);

@@ -1,3 +1,4 @@
+import { useEffect, useRef } from "preact/hooks";
 import type { Capture, Draw, Draws, Job, Time } from "./api";
 import type { Place } from "./address";
 import { duration } from "./text";
@@ -50,8 +51,10 @@ export function Timeline({ capture, place, times, move }: Props) {
 }
 
 export function Tree({ capture, place, draws, times, move }: Props) {
+  const list = useRef<HTMLElement>(null);
+  useEffect(() => list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" }), [place.job, place.draw, draws]);
   return (
-    <nav class="tree" aria-label="Jobs and draws">
+    <nav class="tree" ref={list} aria-label="Jobs and draws">
       <ul>
         {capture.jobs.map((job) => {
           const time = times.get(job.number);
