@@ -280,5 +280,7 @@ def describe(outcome):
 
 
 def scratch_folder():
-    """For a daemon and its socket, whose path must be short."""
-    return tempfile.mkdtemp(prefix="v3demu-siege-")
+    """For a daemon and its socket, whose path must be short. Other users come as far as the daemon lets them."""
+    folder = tempfile.mkdtemp(prefix="v3demu-siege-")
+    os.chmod(folder, 0o711)
+    return folder
