@@ -9,24 +9,25 @@ import os
 U32, U64 = ctypes.c_uint32, ctypes.c_uint64
 
 
-def _struct(name, /, **fields):
+def structure(name, /, **fields):
+    """A structure of the kernel's interface: the names and the types of its members, in their order."""
     return type(name, (ctypes.Structure,), {"_fields_": list(fields.items())})
 
 
-GemClose = _struct("GemClose", handle=U32, pad=U32)
-WaitBo = _struct("WaitBo", handle=U32, pad=U32, timeout_ns=U64)
-CreateBo = _struct("CreateBo", size=U32, flags=U32, handle=U32, offset=U32)
-MmapBo = _struct("MmapBo", handle=U32, flags=U32, offset=U64)
-GetParam = _struct("GetParam", param=U32, pad=U32, value=U64)
-SubmitCsd = _struct("SubmitCsd", cfg=U32 * 7, coef=U32 * 4, bo_handles=U64, bo_handle_count=U32, in_sync=U32,
-                    out_sync=U32, perfmon_id=U32, extensions=U64, flags=U32, pad=U32)
-SyncobjCreate = _struct("SyncobjCreate", handle=U32, flags=U32)
-SyncobjHandle = _struct("SyncobjHandle", handle=U32, flags=U32, fd=ctypes.c_int32, pad=U32)
-SyncFileInfo = _struct("SyncFileInfo", name=ctypes.c_char * 32, status=ctypes.c_int32, flags=U32, num_fences=U32,
-                       pad=U32, sync_fence_info=U64)
+GemClose = structure("GemClose", handle=U32, pad=U32)
+WaitBo = structure("WaitBo", handle=U32, pad=U32, timeout_ns=U64)
+CreateBo = structure("CreateBo", size=U32, flags=U32, handle=U32, offset=U32)
+MmapBo = structure("MmapBo", handle=U32, flags=U32, offset=U64)
+GetParam = structure("GetParam", param=U32, pad=U32, value=U64)
+SubmitCsd = structure("SubmitCsd", cfg=U32 * 7, coef=U32 * 4, bo_handles=U64, bo_handle_count=U32, in_sync=U32,
+                      out_sync=U32, perfmon_id=U32, extensions=U64, flags=U32, pad=U32)
+SyncobjCreate = structure("SyncobjCreate", handle=U32, flags=U32)
+SyncobjHandle = structure("SyncobjHandle", handle=U32, flags=U32, fd=ctypes.c_int32, pad=U32)
+SyncFileInfo = structure("SyncFileInfo", name=ctypes.c_char * 32, status=ctypes.c_int32, flags=U32, num_fences=U32,
+                         pad=U32, sync_fence_info=U64)
 # As kernels before 5.15 declared it; programs built against them still pass it.
-OldSubmitCsd = _struct("OldSubmitCsd", cfg=U32 * 7, coef=U32 * 4, bo_handles=U64, bo_handle_count=U32, in_sync=U32,
-                       out_sync=U32)
+OldSubmitCsd = structure("OldSubmitCsd", cfg=U32 * 7, coef=U32 * 4, bo_handles=U64, bo_handle_count=U32, in_sync=U32,
+                         out_sync=U32)
 assert ctypes.sizeof(SubmitCsd) == 88 and ctypes.sizeof(OldSubmitCsd) == 72
 
 WRITE, READ_WRITE = 1, 3

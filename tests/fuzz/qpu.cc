@@ -45,7 +45,8 @@ void qpu(Bytes bytes) {
   room.give_to(t, flags & 2);
   t.stop_at_switch = flags & 4;
   t.final_section = flags & 8;
-  t.budget = 2000;
+  constexpr uint64_t kBudget = 2000;
+  t.budget = kBudget;
   using qpu::jit::Target;
   static qpu::jit::JitCompiler compilers[] = {qpu::jit::JitCompiler(Target::kAvx512, 0),
                                               qpu::jit::JitCompiler(Target::kAvx2, 0)};
@@ -54,7 +55,7 @@ void qpu(Bytes bytes) {
   qpu::ProgramCache cache(generation, compiles ? &compilers[static_cast<size_t>(target)] : nullptr);
   const auto program = cache.get(t.memory, t.pc);
   run_through(*program, t);
-  if (t.instructions + t.budget != 2000) std::abort();
+  if (t.instructions + t.budget > kBudget) std::abort();
 }
 
 }  // namespace v3d::fuzz

@@ -39,13 +39,17 @@ struct StageRoom {
   }
 };
 
-/// Runs on over all switches and barriers.
+/// Runs on over all switches and barriers, and where accesses that go wrong take from the budget, until as
+/// many instructions have been executed as it had.
 inline Stop run_through(const Program& program, Thread& t) {
-  Stop stop;
-  do {
-    stop = run(program, t);
-  } while (stop == Stop::kSwitch || stop == Stop::kBarrier || stop == Stop::kMeeting);
-  return stop;
+  const uint64_t last = t.instructions + t.budget;
+  for (;;) {
+    const Stop stop = run(program, t);
+    if (stop == Stop::kEnd || stop == Stop::kHang) return stop;
+    if (stop != Stop::kBudget) continue;
+    if (t.instructions >= last) return stop;
+    t.budget = last - t.instructions;
+  }
 }
 
 }  // namespace v3d::qpu

@@ -20,8 +20,8 @@ import qpu_program  # pylint: disable=wrong-import-position
 import v3d_drm  # pylint: disable=wrong-import-position
 
 PRIME_HANDLE_TO_FD, PRIME_FD_TO_HANDLE, GET_BO_OFFSET = 0x2d, 0x2e, 0x45
-Prime = v3d_drm._struct("Prime", handle=v3d_drm.U32, flags=v3d_drm.U32, fd=ctypes.c_int32)
-BoOffset = v3d_drm._struct("BoOffset", handle=v3d_drm.U32, offset=v3d_drm.U32)
+Prime = v3d_drm.structure("Prime", handle=v3d_drm.U32, flags=v3d_drm.U32, fd=ctypes.c_int32)
+BoOffset = v3d_drm.structure("BoOffset", handle=v3d_drm.U32, offset=v3d_drm.U32)
 UNTOUCHED = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
 DESCRIPTORS = 1024
 

@@ -38,8 +38,8 @@ LINES, STEP = 1 << 14, 4099        # of 64 bytes, in an order in which none is n
 # Of the model: clocks, reads of memory.
 COUNTERS = (4, 75)
 PERFMON_CREATE, PERFMON_GET_VALUES = 0x48, 0x4a
-PerfmonCreate = v3d_drm._struct("PerfmonCreate", id=v3d_drm.U32, ncounters=v3d_drm.U32, counters=v3d_drm.ctypes.c_uint8 * 32)
-PerfmonGetValues = v3d_drm._struct("PerfmonGetValues", id=v3d_drm.U32, pad=v3d_drm.U32, values_ptr=v3d_drm.U64)
+PerfmonCreate = v3d_drm.structure("PerfmonCreate", id=v3d_drm.U32, ncounters=v3d_drm.U32, counters=v3d_drm.ctypes.c_uint8 * 32)
+PerfmonGetValues = v3d_drm.structure("PerfmonGetValues", id=v3d_drm.U32, pad=v3d_drm.U32, values_ptr=v3d_drm.U64)
 
 
 def program(number, turns):
