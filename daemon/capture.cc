@@ -452,8 +452,29 @@ absl::StatusOr<CapturedJob> CaptureReader::take_job(const std::vector<uint32_t>&
                                                    : "a job of user programs without these");
   auto found = find(job.context);
   if (!found.ok()) return found.status();
+  follows_bin_ = job.kind == CapturedJob::kRender && binned_ != 0 && job.context == context_of_job_ &&
+                 job.submission == binned_;
+  binned_ = job.kind == CapturedJob::kBin ? job.submission : 0;
+  context_of_job_ = job.context;
   ++jobs_;
   return job;
+}
+
+void CaptureReader::restore_found() {
+  const auto found = contexts_.find(context_of_job_);
+  if (found == contexts_.end() || follows_bin_) return;
+  static constexpr std::array<uint8_t, mmu::kPageSize> kZero = {};
+  const Mapped& mapped = found->second;
+  const Memory memory = mapped.context->space().memory();
+  for (const auto& range : mapped.ranges)
+    for (uint64_t offset = 0; offset < range.size; offset += mmu::kPageSize) {
+      const auto address = static_cast<uint32_t>(range.address + offset);
+      const auto number = mapped.numbers.find(address);
+      const uint8_t* const was =
+          number == mapped.numbers.end() ? kZero.data() : pages_[number->second - 1].data();
+      uint8_t* const page = memory.host(address);
+      if (std::memcmp(page, was, mmu::kPageSize) != 0) std::memcpy(page, was, mmu::kPageSize);
+    }
 }
 
 absl::Status CaptureReader::take_frame(const std::vector<uint32_t>& words, uint32_t bytes) {
@@ -574,6 +595,7 @@ absl::StatusOr<CapturedJob> CaptureReader::next() {
         break;
       default:
         if (bytes % 8 != 4) return absl::InvalidArgumentError("a memory record of half a pair");
+        binned_ = 0;
         status = *type == kMaps ? apply_maps(words) : apply_sets(words);
     }
     if (!status.ok()) return status;

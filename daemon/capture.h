@@ -5,7 +5,7 @@
 /// content.
 ///   kPage  4096 bytes; pages are numbered from 1 in file order, page 0 is all zero
 ///   kMaps  u32 context, then {u32 address, u32 pages}: all mapped ranges of the context, when they changed
-///   kSets  u32 context, then {u32 address, u32 page number}: pages whose contents changed
+///   kSets  u32 context, then {u32 address, u32 page number}: pages that are not what the job before found
 ///   kJob   context, kind, submission and words of a CapturedJob
 ///   kEnd   u32 jobs in the file; the last record, written when the daemon leaves. A file without it is cut:
 ///          the daemon died, or the capture stopped at a write error
@@ -139,6 +139,10 @@ class CaptureReader {
   absl::StatusOr<CapturedJob> next();
   /// The context of a job that next() returned.
   device::Context& context(uint32_t number);
+  /// Has the memory of the job that next() returned last hold what that job found: jobs that were run here
+  /// left there what they wrote, which the program may have replaced by what was there before them, and then
+  /// nothing is said of it. A render job finds what its bin job left if that one stands right before it.
+  void restore_found();
 
   /// What is recorded of the memory after the job that next() returned last, all pages of which are mapped;
   /// nothing where nothing is. Errors as those of next().
@@ -171,7 +175,10 @@ class CaptureReader {
   uint64_t memory_ = 0;  // of all contexts
   FILE* file_ = nullptr;
   int format_ = 0;
-  uint32_t jobs_ = 0;                                  // so far
+  uint32_t jobs_ = 0;            // so far
+  uint32_t context_of_job_ = 0;  // of the last one
+  uint32_t binned_ = 0;          // submission of the bin job in the last record; 0: none
+  bool follows_bin_ = false;     // the last job
   std::optional<std::pair<uint32_t, uint32_t>> head_;  // type and bytes of a record whose payload is not read
   const chip::Profile* profile_ = nullptr;
   qpu::Compiler* compiler_ = nullptr;

@@ -288,6 +288,38 @@ TEST_F(CaptureTest, TellsWhatMemoryHeldAfterAJob) {
   EXPECT_TRUE(absl::IsNotFound(read().end));  // by those who do not ask for it
 }
 
+// What a job wrote and its program took back before the next one is in no record.
+TEST_F(CaptureTest, JobsFindWhatTheyFoundAfterOthersWereRun) {
+  constexpr GpuAddr kZeroPage = kAddress + kPages * mmu::kPageSize;
+  ASSERT_TRUE(space_->map_zeros(kZeroPage, mmu::kPageSize).ok());
+  space_->memory().store<uint32_t>(kAddress, 7);
+  {
+    auto writer = CaptureWriter::create(path_, "rpi5");
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    const CapturedJob job = CapturedJob::of(device::CsdJob{});
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_TRUE((*writer)->begin(*space_, job).owns_lock());
+      space_->memory().store<uint32_t>(kAddress, 8);  // the job
+      space_->memory().store<uint32_t>(kAddress, 7);  // the program
+    }
+    ASSERT_TRUE((*writer)->begin(*space_, CapturedJob::of(device::ClJob{}, false, 3)).owns_lock());
+    ASSERT_TRUE((*writer)->begin(*space_, CapturedJob::of(device::ClJob{}, true, 3)).owns_lock());
+  }
+  auto reader = CaptureReader::open(path_);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  for (int i = 0; i < 4; ++i) {
+    const auto job = (*reader)->next();
+    ASSERT_TRUE(job.ok()) << job.status();
+    const Memory memory = (*reader)->context(job->context).space().memory();
+    (*reader)->restore_found();
+    const bool finds_what_its_bin_job_left = i == 3;
+    EXPECT_EQ(memory.load<uint32_t>(kAddress), finds_what_its_bin_job_left ? 8u : 7u) << i;
+    EXPECT_EQ(memory.load<uint32_t>(kZeroPage), finds_what_its_bin_job_left ? 9u : 0u) << i;
+    memory.store<uint32_t>(kAddress, 8);
+    memory.store<uint32_t>(kZeroPage, 9);
+  }
+}
+
 TEST_F(CaptureTest, MemoryAfterJobsThatCannotBe) {
   write(1);
   const std::string data = contents();

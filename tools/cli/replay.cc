@@ -95,6 +95,7 @@ class Replay {
   /// False when a job did not end well.
   bool run(const CapturedJob& job) {
     device::Context& context = reader_.context(job.context);
+    reader_.restore_found();
     ++number_;
     const bool timed = options_.time && number_ >= options_.from;
     if (timed && number_ == options_.from)

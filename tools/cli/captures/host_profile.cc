@@ -45,6 +45,7 @@ int run_jobs(const std::string& file, daemon::CaptureReader& reader, uint32_t re
     const auto job = reader.next();
     if (absl::IsNotFound(job.status())) return 0;
     if (!job.ok()) return fail(absl::StrCat(file, ": ", job.status().message()));
+    reader.restore_found();
     const device::JobResult result = jobs.run(*job, reader.context(job->context), repeat);
     if (!result.message.empty()) fail(result.message);
   }

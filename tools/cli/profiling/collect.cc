@@ -43,6 +43,7 @@ absl::Status Collector::run_next() {
   const auto captured = reader_.next();
   if (!captured.ok()) return captured.status();
   device::Context& context = reader_.context(captured->context);
+  reader_.restore_found();
   const Memory memory = context.space().memory();
   const device::JobResult result = jobs_.run(*captured, context);
   Job job;
