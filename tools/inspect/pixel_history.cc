@@ -58,11 +58,15 @@ bool PixelHistory::has_pixel(const tlb::TileBuffer& tile) const {
   return x_ - place.x < place.width && y_ - place.y < place.height;
 }
 
-PixelEvent& PixelHistory::add(PixelEvent::Kind kind, tlb::TileBuffer& tile) {
+PixelEvent* PixelHistory::add(PixelEvent::Kind kind, tlb::TileBuffer& tile) {
+  is_kept_ = commands_ < kMostCommands;
+  is_cut_ = is_cut_ || !is_kept_;
+  if (!is_kept_) return nullptr;
+  ++commands_;
   PixelEvent& event = events_.emplace_back();
   event.kind = kind;
   event.before = look(tile);
-  return event;
+  return &event;
 }
 
 void PixelHistory::before_command(const cle::TileCommand& command, tlb::TileBuffer& tile) {
@@ -71,19 +75,22 @@ void PixelHistory::before_command(const cle::TileCommand& command, tlb::TileBuff
   if (!has_begun_) {
     has_begun_ = true;
     // Mesa's frames begin with tiles that do nothing.
-    if (!events_.empty() && events_.back().kind == PixelEvent::Kind::kBegin) events_.pop_back();
-    add(PixelEvent::Kind::kBegin, tile).after = look(tile);
+    if (!events_.empty() && events_.back().kind == PixelEvent::Kind::kBegin) {
+      events_.pop_back();
+      --commands_;
+    }
+    if (PixelEvent* const event = add(PixelEvent::Kind::kBegin, tile)) event->after = look(tile);
   }
   if (command.kind == Command::kDrawList) return;
   if (command.kind != Command::kClear && command.transfer.buffer == kNoBuffer) return;
   const auto kind = command.kind == Command::kLoad    ? PixelEvent::Kind::kLoad
                     : command.kind == Command::kStore ? PixelEvent::Kind::kStore
                                                       : PixelEvent::Kind::kClear;
-  add(kind, tile).transfer = command.transfer;
+  if (PixelEvent* const event = add(kind, tile)) event->transfer = command.transfer;
 }
 
 void PixelHistory::after_command(const cle::TileCommand& command, tlb::TileBuffer& tile) {
-  if (!has_pixel(tile) || command.kind == Command::kDrawList || events_.empty()) return;
+  if (!has_pixel(tile) || command.kind == Command::kDrawList || !is_kept_) return;
   if (command.kind != Command::kClear && command.transfer.buffer == kNoBuffer) return;
   events_.back().after = look(tile);
 }
@@ -154,6 +161,10 @@ void PixelHistory::start(const pse::WatchedBatch& batch, int sample) {
 }
 
 void PixelHistory::before(const pse::TileAccess& access) {
+  is_kept_ = accesses_ + running_.size() <= kMostAccesses;
+  is_cut_ = is_cut_ || !is_kept_;
+  if (!is_kept_) return;
+  accesses_ += running_.size();
   for (const Place place : running_) {
     if (!((access.exec >> place.lane) & 1)) continue;
     PixelEvent::Access done;
@@ -170,6 +181,7 @@ void PixelHistory::before(const pse::TileAccess& access) {
 
 void PixelHistory::after(const pse::TileAccess& access) {
   for (const Place place : running_) {
+    if (!is_kept_) break;
     if (!((access.exec >> place.lane) & 1)) continue;
     PixelEvent& event = events_[place.event];
     PixelEvent::Access& done = event.runs.back().accesses.back();

@@ -60,19 +60,23 @@ class PixelHistory final : public UnitWatch, private pse::FragmentWatch {
   TileWatch& begin_tile(size_t number, size_t worker, uint32_t column, uint32_t row) override;
 
   const std::vector<PixelEvent>& events() const { return events_; }
-  /// There were more fragments than kMostFragments: those behind have no event.
+  /// There was more than kMostFragments, kMostCommands or kMostAccesses: what came behind is not in it.
   bool is_cut() const { return is_cut_; }
   /// Of the frame, once it has come.
   const tlb::Config& config() const { return config_; }
 
   static constexpr size_t kMostFragments = 2048;
+  /// Of tiles: loads, clears, stores, and where they begin.
+  static constexpr size_t kMostCommands = 2048;
+  static constexpr size_t kMostAccesses = 8192;
 
  private:
   class Tile;
   void begin_tiles(size_t workers) override;
   void before_command(const cle::TileCommand& command, tlb::TileBuffer& tile);
   void after_command(const cle::TileCommand& command, tlb::TileBuffer& tile);
-  PixelEvent& add(PixelEvent::Kind kind, tlb::TileBuffer& tile);
+  /// Null: there are too many.
+  PixelEvent* add(PixelEvent::Kind kind, tlb::TileBuffer& tile);
   bool has_pixel(const tlb::TileBuffer& tile) const;
   Sample look(tlb::TileBuffer& tile) const { return tile.sample(x_, y_, sample_); }
 
@@ -96,7 +100,8 @@ class PixelHistory final : public UnitWatch, private pse::FragmentWatch {
   bool has_begun_ = false, is_cut_ = false;
   uint32_t draw_ = 0;  // that is being drawn
   uint64_t threads_run_ = 0;
-  size_t fragments_ = 0;
+  size_t fragments_ = 0, commands_ = 0, accesses_ = 0;
+  bool is_kept_ = false;  // the command or access that is under way
   /// Fragments on their way, with their lanes in the batch.
   struct Place {
     size_t event;

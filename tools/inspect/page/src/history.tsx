@@ -124,7 +124,7 @@ export function History({ place, move }: { place: Place; move: (change: Partial<
           <Both before={event.before} after={event.after} />
         </article>
       ))}
-      {is_cut && <p class="bad">There are more fragments; only the first ones are shown.</p>}
+      {is_cut && <p class="bad">There is more; only what came first is shown.</p>}
     </section>
   );
 }
