@@ -8,6 +8,7 @@
 #include "gpu/cle/render_list.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/pse/fragment_watch.h"
+#include "tools/inspect/tile_pictures.h"
 
 namespace v3d::inspect {
 namespace {
@@ -65,6 +66,20 @@ TEST_F(InspectedTileTest, HistoriesOfManyAccessesAreCut) {
   ASSERT_EQ(history.events().size(), 1u);
   ASSERT_EQ(history.events()[0].runs.size(), 1u);
   EXPECT_EQ(history.events()[0].runs[0].accesses.size(), PixelHistory::kMostAccesses);
+}
+
+TEST_F(InspectedTileTest, PicturesHaveTheSizeOfTheFirstFrame) {
+  TilePictures pictures(0, 0, 0);
+  pictures.add_tiles({0}, 1);
+  cle::TileCommand store = {.kind = cle::TileCommand::Kind::kStore};
+  store.transfer.buffer = 0;
+  for (const uint32_t size : {16u, 64u}) {
+    set_frame(size);
+    pictures.begin_tile(0, 0, 0, 0).before(store, tile_);
+  }
+  const BufferPicture picture = pictures.take();
+  EXPECT_EQ(picture.width, 16u);
+  EXPECT_EQ(picture.pixels.size(), 16u * 16);
 }
 
 }  // namespace

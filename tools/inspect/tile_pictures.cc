@@ -59,8 +59,11 @@ void TilePictures::copy(tlb::TileBuffer& tile) {
   }
   if (picture_.pixels.empty()) return;
   const tlb::TileBuffer::Place place = tile.place();
-  for (uint32_t y = place.y; y < place.y + place.height; ++y)
-    for (uint32_t x = place.x; x < place.x + place.width; ++x) {
+  // Lists may change the frame on their way.
+  const uint32_t right = std::min(place.x + place.width, picture_.width),
+                 bottom = std::min(place.y + place.height, picture_.height);
+  for (uint32_t y = place.y; y < bottom; ++y)
+    for (uint32_t x = place.x; x < right; ++x) {
       const tlb::TileBuffer::Sample held = tile.sample(x, y, sample_);
       picture_.pixels[size_t{y} * picture_.width + x] =
           buffer_ == kDepthBuffer     ? held.depth
