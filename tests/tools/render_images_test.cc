@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <initializer_list>
+
+#include "gpu/chip/generation.h"
+#include "gpu/mmu/address_space.h"
+
 namespace v3d::tools {
 namespace {
 
@@ -34,6 +40,31 @@ TEST(ByteOrders, EndWhereAnImageIsDrawnUpon) {
   orders.store(at(kImage, true), nullptr);
   EXPECT_FALSE(orders.store(image, &image));
   EXPECT_FALSE(orders.store(at(0x2000), &image));
+}
+
+// Lists that store one image after another, as no driver makes them.
+TEST(StoredImages, AreNotMoreThanAnyJobHas) {
+  constexpr GpuAddr kLists = 0x100000;
+  constexpr uint32_t kStoresOfList = 250, kNumLists = 20, kRoom = 4096;
+  const auto space = *mmu::AddressSpace::create();
+  ASSERT_TRUE(space->map_zeros(kLists, (kNumLists + 1) * kRoom).ok());
+  const Memory memory = space->memory();
+  const auto put = [&](GpuAddr* at, uint8_t opcode, std::initializer_list<uint32_t> words) {
+    memory.store<uint8_t>((*at)++, opcode);
+    for (const uint32_t word : words) {
+      memory.write(*at, &word, sizeof word);
+      *at += sizeof word;
+    }
+  };
+  GpuAddr list = kLists;
+  for (uint32_t n = 1; n <= kNumLists; ++n) {
+    GpuAddr tile = kLists + n * kRoom;
+    for (uint32_t i = 0; i < kStoresOfList; ++i) put(&tile, 29, {27 << 12, 64, (n * 256 + i) * 64});
+    put(&list, 20, {kLists + n * kRoom, tile});
+  }
+  ByteOrders orders;
+  EXPECT_EQ(stored_images(memory, chip::Generation::k71, kLists, kLists + 9, &orders).size(), kStoresOfList);
+  EXPECT_EQ(stored_images(memory, chip::Generation::k71, kLists, list, &orders).size(), 4096u);
 }
 
 }  // namespace

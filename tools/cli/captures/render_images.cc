@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <unordered_set>
 
 #include "gpu/cle/packet_table.h"
 #include "gpu/cle/render_list.h"
@@ -15,6 +16,9 @@ namespace v3d::tools {
 namespace {
 
 constexpr uint32_t kMaxPackets = 1u << 20;
+/// More than any job has, whose layers are 256 at most, of 8 images each.
+constexpr uint32_t kMostLists = 1u << 14;
+constexpr size_t kMostImages = 4096;
 constexpr uint8_t kRgba8 = 27, kSrgb8Alpha8 = 0;
 
 /// A place in the client's space that nothing is mapped at.
@@ -46,10 +50,13 @@ std::vector<StoredImage> stored_images(Memory memory, chip::Generation generatio
   std::string error;
   GpuAddr pc = start;
   cle::Packet packet;
+  std::unordered_set<GpuAddr> known;
+  uint32_t lists = 0;
   for (uint32_t i = 0; pc != end && i < kMaxPackets && cle::decode(memory, pc, generation, &packet); ++i) {
     pc += packet.length;
     if (packet.opcode == cle::Opcode::kTileRenderingModeCfg) frame.apply(packet, &error);
     if (packet.opcode != cle::Opcode::kStartAddressOfGenericTileList) continue;
+    if (++lists > kMostLists) break;
     cle::TileProgram program;
     const auto list_start =
         static_cast<GpuAddr>(packet.get(cle::field("Start Address of Generic Tile List", "start")));
@@ -61,10 +68,8 @@ std::vector<StoredImage> stored_images(Memory memory, chip::Generation generatio
       if (command.kind == cle::TileCommand::Kind::kLoad && command.transfer.buffer <= 7)
         loaded[command.transfer.buffer] = &command.transfer;
       if (command.kind != cle::TileCommand::Kind::kStore || command.transfer.buffer > 7) continue;
-      const bool known = std::any_of(images.begin(), images.end(), [&](const StoredImage& image) {
-        return image.packet.address == command.transfer.address;
-      });
-      if (known) continue;
+      if (images.size() == kMostImages) return images;
+      if (!known.insert(command.transfer.address).second) continue;
       const bool blue_first = orders->store(command.transfer, loaded[command.transfer.buffer]);
       images.push_back({command.transfer, frame.config().width, frame.config().height, blue_first});
     }
