@@ -555,12 +555,12 @@ static uint32_t page_number(const uint64_t* words) {
   uint32_t at = (uint32_t)low & (known.room - 1);
   while (known.places[at].number && (known.places[at].low != low || known.places[at].high != high))
     at = (at + 1) & (known.room - 1);
-  if (!known.places[at].number) {
-    known.places[at] = (struct page_key){low, high, ++known.count};
-    put_head(RECORD_PAGE, PAGE);
-    put(words, PAGE);
-  }
-  return known.places[at].number;
+  if (known.places[at].number) return known.places[at].number;
+  const uint32_t number = ++known.count;
+  known.places[at] = (struct page_key){low, high, number};
+  put_head(RECORD_PAGE, PAGE);
+  put(words, PAGE); /* which may stop, and free the places */
+  return number;
 }
 
 /* -- memory of a submission --------------------------------------------------------------------------------

@@ -159,7 +159,9 @@ class RecorderTest(unittest.TestCase):
         self.assertEqual(self.dispatches("large", LARGE="1").count(JOB), 3)
         path = os.path.join(FOLDER, "large.v3dcap")
         self.assertGreater(os.path.getsize(path), 1 << 20)
-        self.assertEqual(self.recorder.run("bounded", DISPATCH, LARGE="1", V3DREC_LIMIT="1", V3DEMU=V3DEMU)[0].stderr.splitlines()[1:],
+        done = self.recorder.run("bounded", DISPATCH, LARGE="1", V3DREC_LIMIT="1", V3DEMU=V3DEMU)[0]
+        self.assertEqual(done.returncode, -signal.SIGKILL)  # the program's own end
+        self.assertEqual(done.stderr.splitlines()[1:],
                          [f"v3drec: the recording {FOLDER}/bounded.v3dcap stops after job 0: it has the size that V3DREC_LIMIT allows"])
         bounded = os.path.join(FOLDER, "bounded.v3dcap")
         self.assertLess(os.path.getsize(bounded), 1 << 20)
