@@ -1,11 +1,10 @@
 #include "shim/board/firmware_file.h"
 
-#include <atomic>
-
 #include "shim/link/connect.h"
 #include "shim/link/connection.h"
 #include "shim/link/known_descriptors.h"
 #include "shim/process/config.h"
+#include "shim/process/process_lock.h"
 #include "shim/process/raw.h"
 
 namespace v3d::shim {
@@ -15,7 +14,7 @@ constinit FirmwareFile standing{-1, 0, 0};
 constinit dev_t standing_dev = 0;
 constinit ino_t standing_ino = 0;
 /// Of who reads or replaces it; a signal handler below such a one is told to come again.
-constinit std::atomic_flag busy = ATOMIC_FLAG_INIT;
+constinit ProcessLock lock;
 
 int replace() {
   FirmwareFile opened;
@@ -36,10 +35,7 @@ int replace() {
 }  // namespace
 
 int find_firmware_file(FirmwareFile* out) {
-  for (int patience = 0; busy.test_and_set(std::memory_order_acquire); ++patience) {
-    if (patience > 10'000) return -EAGAIN;
-    raw::call(SYS_sched_yield);
-  }
+  if (!lock.hold()) return -EAGAIN;
   int error = 0;
   if (standing.fd < 0 || !is_intact(standing.fd, standing_dev, standing_ino)) {
     if (standing.fd >= 0)
@@ -48,7 +44,7 @@ int find_firmware_file(FirmwareFile* out) {
     error = replace();
   }
   *out = standing;
-  busy.clear(std::memory_order_release);
+  lock.release();
   return error;
 }
 

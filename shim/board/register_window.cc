@@ -10,6 +10,7 @@
 #include "shim/board/firmware_calls.h"
 #include "shim/board/register_store.h"
 #include "shim/process/config.h"
+#include "shim/process/process_lock.h"
 #include "shim/process/raw.h"
 
 namespace v3d::shim {
@@ -23,8 +24,8 @@ constexpr size_t kMostWindows = 16;
 constinit std::atomic<uintptr_t> windows[kMostWindows] = {};
 constinit std::atomic<uint32_t> num_opened{0};
 
-/// Of actions: whoever changes them, which signal handlers may do.
-constinit std::atomic_flag changing = ATOMIC_FLAG_INIT;
+/// Of actions: whoever changes them, which signal handlers may do; below such a one they do without it.
+constinit ProcessLock changing;
 constinit std::atomic<bool> installed{false};
 /// What the program wants of SIGSEGV.
 constinit struct sigaction programs_action {};
@@ -103,7 +104,7 @@ KernelAction own_action(const struct sigaction& program) {
 }
 
 void install() {
-  while (changing.test_and_set(std::memory_order_acquire)) raw::call(SYS_sched_yield);
+  const bool held = changing.hold();
   if (!installed.load()) {
     KernelAction old{};
     set_action(nullptr, &old);
@@ -115,7 +116,7 @@ void install() {
     set_action(&own, nullptr);
     installed = true;
   }
-  changing.clear(std::memory_order_release);
+  if (held) changing.release();
 }
 
 }  // namespace
@@ -139,14 +140,14 @@ int open_register_window(void* address, int prot) {
 
 bool segv_action(const struct sigaction* action, struct sigaction* old, int* result) {
   if (!installed.load(std::memory_order_acquire)) return false;
-  while (changing.test_and_set(std::memory_order_acquire)) raw::call(SYS_sched_yield);
+  const bool held = changing.hold();
   const struct sigaction before = programs_action;
   if (action) {
     programs_action = *action;
     const KernelAction own = own_action(*action);
     set_action(&own, nullptr);
   }
-  changing.clear(std::memory_order_release);
+  if (held) changing.release();
   if (old) *old = before;
   *result = 0;
   return true;

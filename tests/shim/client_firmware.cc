@@ -2,11 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/ioctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/shim/client.h"
@@ -114,6 +117,27 @@ SCENARIO(firmware_of_a_pi0) {
   CHECK_EQ(command("get_config gpu_freq_min"), "gpu_freq_min=250");
   CHECK_EQ(command("get_config v3d_freq"), "v3d_freq=0");
   CHECK_EQ(command("display_power"), "display_power=1");
+}
+
+/// Whatever threads of its parent were about when it was forked off.
+SCENARIO(firmware_in_children) {
+  const Words made = property(0x3000c, 3, {4096, 4096, 4});
+  CHECK_EQ(made.size(), 1u);
+  const auto locks = [&] { return property(0x3000d, 3, {made[0]}).at(0) != 0; };
+  CHECK(locks());
+  std::atomic<bool> over{false};
+  std::thread other([&] {
+    while (!over) CHECK(locks());
+  });
+  for (int i = 0; i < 100; ++i) {
+    const pid_t child = fork();
+    if (child == 0) _exit(!locks());
+    int status;
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+  }
+  over = true;
+  other.join();
 }
 
 /// The daemon's monitor.

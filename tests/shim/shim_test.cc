@@ -214,6 +214,8 @@ TEST_F(ShimTest, AsksTheFirmwareOfAPi4) {
 TEST_F(ShimTest, AsksTheFirmwareOfAPi0) {
   set("V3DEMU_DEVICE", "rpi0");
   expect_success("firmware_of_a_pi0");
+  set("V3DEMU_DAEMON", kReal);
+  expect_success("firmware_in_children");
 }
 
 TEST_F(ShimTest, ShowsNodesAsDevices) {
