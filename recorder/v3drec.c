@@ -202,9 +202,8 @@ struct file {
 
 static pthread_mutex_t tables = PTHREAD_MUTEX_INITIALIZER; /* protects all of this part */
 static struct file* files[MOST_FILES];
-static struct file foreign; /* stands for files of other drivers */
-static struct file** by_fd;
-static int num_fds;
+static struct file foreign;          /* stands for files of other drivers */
+static struct file* by_fd[MOST_FDS]; /* changed with the lock held */
 
 static void release(struct bo* bo) {
   if (bo && --bo->references == 0) {
@@ -273,24 +272,28 @@ static struct file* identify(int fd) {
 /* NULL: none whose jobs are looked at. */
 static struct file* file_of(int fd) {
   if (fd < 0 || fd >= MOST_FDS) return NULL;
-  if (fd >= num_fds) {
-    struct file** grown = realloc(by_fd, (size_t)(fd + 64) * sizeof *by_fd);
-    if (!grown) return NULL;
-    memset(grown + num_fds, 0, (size_t)(fd + 64 - num_fds) * sizeof *by_fd);
-    by_fd = grown;
-    num_fds = fd + 64;
-  }
   if (!by_fd[fd]) {
-    by_fd[fd] = identify(fd);
-    ++by_fd[fd]->descriptors;
+    struct file* const file = identify(fd);
+    ++file->descriptors;
+    __atomic_store_n(&by_fd[fd], file, __ATOMIC_RELAXED);
   }
   return by_fd[fd] == &foreign ? NULL : by_fd[fd];
 }
 
-static void forget_fd(int fd) {
-  if (fd < 0 || fd >= num_fds || !by_fd[fd]) return;
-  --by_fd[fd]->descriptors;
-  by_fd[fd] = NULL;
+static bool is_known(unsigned fd) { return __atomic_load_n(&by_fd[fd], __ATOMIC_RELAXED) != NULL; }
+
+/* Where none is known nothing is locked: signal handlers close descriptors, too, and one may have interrupted
+ * the very thread that has the lock. */
+static void forget_fds(unsigned first, unsigned last) {
+  while (first <= last && first < MOST_FDS && !is_known(first)) ++first;
+  if (first > last || first >= MOST_FDS) return;
+  pthread_mutex_lock(&tables);
+  for (unsigned fd = first; fd <= last && fd < MOST_FDS; ++fd) {
+    if (!by_fd[fd]) continue;
+    --by_fd[fd]->descriptors;
+    __atomic_store_n(&by_fd[fd], NULL, __ATOMIC_RELAXED);
+  }
+  pthread_mutex_unlock(&tables);
 }
 
 static void remove_bo(struct file* file, uint32_t handle) {
@@ -338,9 +341,6 @@ static void follow(int fd, unsigned number, const void* argument) {
         add_bo(file, made->handle, made->offset, made->size);
         break;
       }
-      case GEM_CLOSE:
-        remove_bo(file, ((const struct gem_close*)argument)->handle);
-        break;
       case GEM_OPEN: {
         const struct gem_open* opened = argument;
         add_foreign_bo(fd, file, opened->handle, opened->size);
@@ -357,6 +357,18 @@ static void follow(int fd, unsigned number, const void* argument) {
         break;
     }
   pthread_mutex_unlock(&tables);
+}
+
+/* With the lock held: once the kernel has closed a BO, another thread's next one has its handle and address.
+ */
+static int close_bo(ioctl_function* next, int fd, unsigned long request, void* argument) {
+  pthread_mutex_lock(&tables);
+  struct file* file = file_of(fd);
+  const int result = next(fd, request, argument), error = errno;
+  if (result == 0 && file && !file->is_vc4) remove_bo(file, ((const struct gem_close*)argument)->handle);
+  pthread_mutex_unlock(&tables);
+  errno = error;
+  return result;
 }
 
 /* -- the capture -------------------------------------------------------------------------------------------
@@ -1036,7 +1048,8 @@ static int submitted(int fd, unsigned long request, void* argument) {
   pthread_mutex_lock(&tables);
   struct file* file = file_of(fd);
   pthread_mutex_unlock(&tables);
-  if (!file) return next_ioctl(fd, request, argument);
+  /* Others of vc4 that have the numbers of submissions of v3d submit nothing. */
+  if (!file || (file->is_vc4 && number != VC4_SUBMIT_CL)) return next_ioctl(fd, request, argument);
   pthread_mutex_lock(&submits);
   ++submission_number;
   int result;
@@ -1064,16 +1077,17 @@ static bool is_submission(unsigned number) {
          number == V3D_SUBMIT_CPU;
 }
 
-static bool changes_bos(unsigned number) {
-  return number == V3D_CREATE_BO || number == GEM_CLOSE || number == GEM_OPEN || number == PRIME_FD_TO_HANDLE;
+static bool makes_bos(unsigned number) {
+  return number == V3D_CREATE_BO || number == GEM_OPEN || number == PRIME_FD_TO_HANDLE;
 }
 
 static int handle_ioctl(ioctl_function* next, int fd, unsigned long request, void* argument) {
   const bool is_drm = (request >> 8 & 255) == 'd';
   const unsigned number = request & 255;
   if (is_drm && is_submission(number)) return submitted(fd, request, argument);
+  if (is_drm && number == GEM_CLOSE) return close_bo(next, fd, request, argument);
   const int result = next(fd, request, argument);
-  if (is_drm && result == 0 && changes_bos(number)) {
+  if (is_drm && result == 0 && makes_bos(number)) {
     const int error = errno;
     follow(fd, number, argument);
     errno = error;
@@ -1103,12 +1117,6 @@ EXPORT int __ioctl_time64(int fd, unsigned long request, ...) {
   return handle_ioctl(next ? next : next_ioctl, fd, request, argument);
 }
 #endif
-
-static void forget_fds(unsigned first, unsigned last) {
-  pthread_mutex_lock(&tables);
-  for (unsigned fd = first; fd <= last && fd < (unsigned)num_fds; ++fd) forget_fd((int)fd);
-  pthread_mutex_unlock(&tables);
-}
 
 EXPORT int close(int fd) {
   if (fd >= 0) forget_fds((unsigned)fd, (unsigned)fd);
@@ -1156,6 +1164,7 @@ static void after_fork(void) {
 static void in_child(void) {
   if (is_still_open()) next_close(out.fd);
   out.fd = -1;
+  out.stopped = false;
   out.end = out.whole = out.buffered = 0;
   out.jobs = out.whole_jobs = out.contexts = out.submission = submission_number = 0;
   free(known.places);

@@ -51,6 +51,50 @@ qpu_program.load(program, "loop:\\nb loop\\nnop\\nnop\\nnop\\nend", [], device.v
 device.submit_csd(qpu_program.config(device, program, 1), [program])
 device.wait(program)
 """
+# Its recording stops at its limit; its child's is another one.
+FORK = """
+import array, os, sys
+sys.path.insert(0, sys.argv[1])
+import kernels, qpu_program, v3d_drm
+def dispatch(words):
+    device = v3d_drm.Device(v3d_drm.RENDER)
+    program, result = device.bo(qpu_program.SIZE), device.bo(4 * words)
+    result.words[:] = memoryview(array.array("I", range(words)))
+    qpu_program.load(program, kernels.STORE, [result.address, 7], device.version)
+    device.submit_csd(qpu_program.config(device, program, 1), [program, result])
+    device.wait(program)
+    assert result.words[0] == 7
+dispatch(1 << 18)
+child = os.fork()
+if child == 0:
+    dispatch(1 << 10)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+# Threads make and close buffer objects while another one dispatches.
+BUFFERS = """
+import sys, threading
+sys.path.insert(0, sys.argv[1])
+import kernels, qpu_program, v3d_drm
+device = v3d_drm.Device(v3d_drm.RENDER)
+program, result = device.bo(qpu_program.SIZE), device.bo(4096)
+over = threading.Event()
+def churn():
+    while not over.is_set():
+        handle = device.ioctl(v3d_drm.READ_WRITE, v3d_drm.CREATE_BO, v3d_drm.CreateBo(size=4096)).handle
+        device.ioctl(v3d_drm.WRITE, v3d_drm.GEM_CLOSE, v3d_drm.GemClose(handle=handle))
+threads = [threading.Thread(target=churn) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for value in range(40):
+    qpu_program.load(program, kernels.STORE, [result.address, value + 7], device.version)
+    device.submit_csd(qpu_program.config(device, program, 1), [program, result])
+    device.wait(program)
+    assert result.words[0] == value + 7
+over.set()
+for thread in threads:
+    thread.join()
+"""
 DISPATCH = [sys.executable, "-B", "-c", DISPATCHES, PROGRAMS]
 
 
@@ -167,6 +211,19 @@ class RecorderTest(unittest.TestCase):
         self.assertLess(os.path.getsize(bounded), 1 << 20)
         done = self.recorder.replay(bounded)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+
+    def test_a_child_has_a_recording_though_that_of_its_parent_stopped(self):
+        done, path = self.recorder.run("fork", [sys.executable, "-B", "-c", FORK, PROGRAMS], V3DEMU=V3DEMU, V3DREC_LIMIT="1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"the recording {path} stops after job 0", done.stderr)
+        status, jobs = self.recorder.compare(path + ".2")
+        self.assertEqual((status, [job["equal"] for job in jobs]), (0, [True]))
+
+    def test_buffer_objects_that_come_and_go_in_other_threads(self):
+        done, path = self.recorder.run("buffers", [sys.executable, "-B", "-c", BUFFERS, PROGRAMS], V3DEMU=V3DEMU)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        status, jobs = self.recorder.compare(path)
+        self.assertEqual((status, [job["equal"] for job in jobs]), (0, 40 * [True]))
 
 
 if __name__ == "__main__":
