@@ -3,11 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 
+#include "gpu/base/work_watch.h"
 #include "gpu/cle/render_list.h"
+#include "gpu/draw/bin_result.h"
 #include "gpu/mmu/address_space.h"
 #include "gpu/pse/fragment_watch.h"
+#include "gpu/tlb/tile_buffer.h"
 #include "tools/inspect/tile_pictures.h"
 
 namespace v3d::inspect {
