@@ -61,7 +61,7 @@ std::string command(const std::string& text, uint32_t* error, uint32_t room = 25
 }
 std::string command(const std::string& text) {
   uint32_t error;
-  const std::string answer = command(text, &error);
+  std::string answer = command(text, &error);
   CHECK_EQ(error, 0u);
   return answer;
 }

@@ -90,7 +90,7 @@ def unmapped_stores(a):
     run_everywhere(a, UNMAPPED_STORES, lambda qpu: [a.random.randrange(1 << 31) & ~0xfff, 1 << 24])
 
 
-LONG_PROGRAM, PROGRAMS = 60_000, 60  # words of one, which is run to its end once
+LONG_PROGRAM, PROGRAMS = 20_000, 60  # words of one, which is run to its end once
 CHARGED = 8 << 20  # bytes of them, at least
 
 
