@@ -93,13 +93,13 @@ void PageServer::State::serve(const httplib::Request& request, httplib::Response
     response.status = 404;
     return;
   }
-  Answer answer = ask(path.substr(kQuestions.size()), [&](const char* name) -> std::optional<std::string> {
-    if (!request.has_param(name)) return std::nullopt;
-    return request.get_param_value(name);
-  });
+  const Answer answer =
+      ask(path.substr(kQuestions.size()), [&](const char* name) -> std::optional<std::string> {
+        if (!request.has_param(name)) return std::nullopt;
+        return request.get_param_value(name);
+      });
   response.status = answer.status;
-  response.set_content(std::move(answer.body),
-                       answer.is_json ? "application/json" : "application/octet-stream");
+  response.set_content(answer.body, answer.is_json ? "application/json" : "application/octet-stream");
 }
 
 PageServer::PageServer() : state_(std::make_unique<State>()) {}

@@ -33,15 +33,12 @@ std::string text_of(std::string_view paragraph) {
 
 bool same(const Lanes& a, const Lanes& b) { return nonzero(a ^ b) == 0; }
 
-}  // namespace
-
-namespace {
-
 /// Registers and flags of V3D.
 struct V3dState {
   static std::vector<std::string> registers(chip::Generation generation) {
     std::vector<std::string> names;
-    for (int n = 0; n < 64; ++n) names.push_back(absl::StrCat("rf", n));
+    names.reserve(qpu::kNumRegisters);
+    for (int n = 0; n < qpu::kFirstAccumulator; ++n) names.push_back(absl::StrCat("rf", n));
     const bool has_accumulators = qpu::isa(generation).implicit >= qpu::kFirstAccumulator;
     for (int n = 0; has_accumulators && n < qpu::kNumRegisters - qpu::kFirstAccumulator; ++n)
       names.push_back(absl::StrCat("r", n));
