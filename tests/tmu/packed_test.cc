@@ -86,7 +86,17 @@ class Texture {
            spec.wrap_s;
     return p;
   }
-  uint32_t cube_word() const { return 1u << 30 | stride_; }
+  /// At coordinates that are to be given.
+  PackedLookup lookup() const {
+    PackedLookup lookup;
+    lookup.p = words();
+    lookup.written = kT;
+    if (spec.cube) {
+      lookup.p[2] = 1u << 30 | stride_;
+      lookup.written |= kR;
+    }
+    return lookup;
+  }
 
   uint32_t texel(uint32_t level, uint32_t face, uint32_t x, uint32_t y) const {
     const Level& l = levels_[level];
@@ -207,9 +217,7 @@ class Packed : public testing::Test {
   void check(const Spec& spec, int lod, bool explicit_lod) {
     const Texture texture(gpu_, spec);
     const bool has_border = spec.wrap_s == kBorder || spec.wrap_t == kBorder;
-    PackedLookup lookup;
-    lookup.p = texture.words();
-    lookup.written = kT;
+    PackedLookup lookup = texture.lookup();
     Model model{texture};
     if (has_border) {
       lookup.written |= kR;
@@ -260,9 +268,7 @@ TEST_F(Packed, ValuesThatAreNoBytesAreReturnedUnfiltered) {
     const Spec spec{.type = type, .cpp = cpp, .width = 40, .height = 40};
     check(spec, 0, false);
     const Texture texture(gpu_, {.type = type, .cpp = cpp, .width = 40, .height = 40, .mag_nearest = false});
-    PackedLookup lookup;
-    lookup.p = texture.words();
-    lookup.written = kT;
+    PackedLookup lookup = texture.lookup();
     lookup.s = lookup.t = as_uint(splat(20.75f / 40));
     EXPECT_EQ(uint32_t{unit_.packed(lookup)[0]}, texture.texel(0, 0, 20, 20));
   }
@@ -308,9 +314,7 @@ TEST_F(Packed, LevelFromTheQuadAndItsBias) {
   for (const bool along_x : {true, false})
     for (int lod = -1; lod < 6; ++lod)
       for (int bias = 0; bias < 600; bias += 151) {
-        PackedLookup lookup;
-        lookup.p = texture.words();
-        lookup.written = kT;
+        PackedLookup lookup = texture.lookup();
         std::array<float, kLanes> s, t;
         const float step = std::exp2(static_cast<float>(lod)) / 64;
         for (int i = 0; i < kLanes; ++i) {
@@ -343,9 +347,7 @@ TEST_F(Packed, LevelFromTheQuadAndItsBias) {
 /// As dEQP-GLES2.functional.texture.wrap.clamp_clamp_nearest_npot_etc1 shows on boards.
 TEST_F(Packed, PlacesAreRoundedTo128thsOfATexel) {
   const Texture texture(gpu_, {.width = 128, .height = 128});
-  PackedLookup lookup;
-  lookup.p = texture.words();
-  lookup.written = kT;
+  PackedLookup lookup = texture.lookup();
   lookup.s = floats({(49 - 1.0f / 256) / 128, (49 - 1.0f / 200) / 128, 49.0f / 128, 1 - 1.0f / 65536});
   lookup.t = splat(0u);
   const Lanes result = unit_.packed(lookup);
@@ -358,10 +360,7 @@ TEST_F(Packed, PlacesAreRoundedTo128thsOfATexel) {
 /// As dEQP-GLES2.functional.texture.size.cube.15x15_rgba8888 shows on boards.
 TEST_F(Packed, PlacesInAFaceAreRoundedAwayFromItsMiddle) {
   const Texture texture(gpu_, {.width = 15, .height = 15, .wrap_s = kClamp, .wrap_t = kClamp, .cube = true});
-  PackedLookup lookup;
-  lookup.p = texture.words();
-  lookup.p[2] = texture.cube_word();
-  lookup.written = kT | kR;
+  PackedLookup lookup = texture.lookup();
   // 1/256 texel before texel 1, and as much after texel 13.
   lookup.s = floats({-111.0f / 128, 111.0f / 128, -111.1f / 128, -110.9f / 128});
   lookup.t = as_uint(splat(1.0f));
@@ -377,9 +376,7 @@ TEST_F(Packed, PlacesInAFaceAreRoundedAwayFromItsMiddle) {
 /// texwrap show on boards.
 TEST_F(Packed, WeightsAre64thsOfATexelAndCut) {
   const Texture texture(gpu_, {.minify = kLinear, .mag_nearest = false});
-  PackedLookup lookup;
-  lookup.p = texture.words();
-  lookup.written = kT;
+  PackedLookup lookup = texture.lookup();
   const auto at = [](float texels) { return (texels + 0.5f) / 32; };
   lookup.s = floats({at(5), at(5 + 1.0f / 128), at(5 + 1.0f / 64), at(5 + 3.0f / 128)});
   lookup.t = as_uint(splat(at(3)));
@@ -398,9 +395,7 @@ TEST_F(Packed, WeightsAre64thsOfATexelAndCut) {
 TEST_F(Packed, ADifferenceOfMoreThanTheImageCountsAsTheImage) {
   const Texture texture(gpu_,
                         {.width = 32, .height = 64, .levels = 7, .minify = kNearMipNear, .wrap_s = kClamp});
-  PackedLookup lookup;
-  lookup.p = texture.words();
-  lookup.written = kT;
+  PackedLookup lookup = texture.lookup();
   lookup.s = floats({0, 1.5f, 0, 1.5f});  // 48 texels, which would be level 6
   lookup.t = splat(0u);
   EXPECT_EQ(uint32_t{unit_.packed(lookup)[0]}, texture.texel(5, 0, 0, 0));
@@ -434,10 +429,8 @@ TEST_F(Packed, ALinearFilterMagnifiesUpToHalfALevelBeforeNearestTexels) {
 
 TEST_F(Packed, ExplicitLevelWithoutBIsZero) {
   const Texture texture(gpu_, {.width = 64, .height = 64, .levels = 7, .minify = kNearMipNear});
-  PackedLookup lookup;
-  lookup.p = texture.words();
+  PackedLookup lookup = texture.lookup();
   lookup.p[2] = 1u << 30 | 1;
-  lookup.written = kT;
   lookup.s = floats({0.1f, 0.9f, 0.2f, 0.7f, 0, 0.5f, 0.25f, 0.75f});
   lookup.t = splat(0u);
   EXPECT_EQ(uint32_t{unit_.packed(lookup)[1]}, texture.texel(0, 0, 57, 0));
@@ -453,10 +446,7 @@ TEST_F(Packed, CubeFaces) {
   } faces[6] = {{{1, 0, 0}, 2, -1, 1, -1}, {{-1, 0, 0}, 2, 1, 1, -1}, {{0, 1, 0}, 0, 1, 2, 1},
                 {{0, -1, 0}, 0, 1, 2, -1}, {{0, 0, 1}, 0, 1, 1, -1},  {{0, 0, -1}, 0, -1, 1, -1}};
   for (uint32_t face = 0; face < 6; ++face) {
-    PackedLookup lookup;
-    lookup.p = texture.words();
-    lookup.p[2] = texture.cube_word();
-    lookup.written = kT | kR;
+    PackedLookup lookup = texture.lookup();
     AlignedLanes* const components[3] = {&lookup.s, &lookup.t, &lookup.r};
     std::array<uint32_t, 2> texels[kLanes];
     for (int i = 0; i < kLanes; ++i) {
@@ -477,10 +467,7 @@ TEST_F(Packed, CubeFaces) {
 
 TEST_F(Packed, EqualComponentsOfADirectionTakeTheFirstAxis) {
   const Texture texture(gpu_, {.width = 32, .height = 32, .wrap_s = kClamp, .wrap_t = kClamp, .cube = true});
-  PackedLookup lookup;
-  lookup.p = texture.words();
-  lookup.p[2] = texture.cube_word();
-  lookup.written = kT | kR;
+  PackedLookup lookup = texture.lookup();
   lookup.s = floats({1, -1, 0.5f, 0});
   lookup.t = floats({1, 1, -1, -1});
   lookup.r = floats({1, -1, 1, -1});
