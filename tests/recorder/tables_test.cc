@@ -1,0 +1,87 @@
+/// What libv3drec.so states again, since boards have it without the rest of v3demu, is what stands there.
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <set>
+
+#include "daemon/capture.h"
+#include "gpu/cle/packet_table.h"
+#include "ioctl/abi/core.h"
+#include "ioctl/abi/v3d.h"
+#include "recorder/v3drec.h"
+
+namespace v3d {
+namespace {
+
+TEST(RecorderTables, PacketsAreAsLong) {
+  std::set<uint8_t> known;
+  for (const cle::PacketInfo& packet : cle::packet_table::kPackets) {
+    const auto opcode = static_cast<uint8_t>(packet.opcode);
+    if (opcode >= std::size(packet_bytes) || packet_bytes[opcode] == 0) continue;
+    known.insert(opcode);
+    const bool is_of_42_alone = packet.generations == chip::set_of(chip::Generation::k42);
+    const uint32_t more = opcode == PACKET_CLEAR_TILE_BUFFERS && is_of_42_alone;
+    EXPECT_EQ(packet_bytes[opcode] + more, packet.length) << packet.name;
+  }
+  for (uint8_t opcode = 0; opcode < std::size(packet_bytes); ++opcode)
+    EXPECT_TRUE(packet_bytes[opcode] == 0 || known.contains(opcode)) << int{opcode};
+}
+
+TEST(RecorderTables, RequestsAreThoseOfTheKernel) {
+  using namespace ioctl;
+  const auto is = [](uint32_t request, uint32_t number, size_t size) {
+    return drm::request_nr(request) == number && drm::request_size(request) == size;
+  };
+  EXPECT_TRUE(is(drm::request::kVersion, DRM_VERSION, sizeof(drm_version_arg)));
+  EXPECT_TRUE(is(drm::request::kGemClose, GEM_CLOSE, sizeof(gem_close)));
+  EXPECT_TRUE(is(drm::request::kGemOpen, GEM_OPEN, sizeof(gem_open)));
+  EXPECT_TRUE(is(drm::request::kPrimeFdToHandle, PRIME_FD_TO_HANDLE, sizeof(prime_handle)));
+  EXPECT_TRUE(is(drm::request::kSubmitCl, V3D_SUBMIT_CL, sizeof(v3d_submit_cl)));
+  EXPECT_TRUE(is(drm::request::kWaitBo, V3D_WAIT_BO, sizeof(v3d_wait_bo)));
+  EXPECT_TRUE(is(drm::request::kCreateBo, V3D_CREATE_BO, sizeof(v3d_create_bo)));
+  EXPECT_TRUE(is(drm::request::kMmapBo, V3D_MMAP_BO, sizeof(v3d_mmap_bo)));
+  EXPECT_TRUE(is(drm::request::kGetParam, V3D_GET_PARAM, sizeof(v3d_get_param)));
+  EXPECT_TRUE(is(drm::request::kGetBoOffset, V3D_GET_BO_OFFSET, sizeof(v3d_get_bo_offset)));
+  EXPECT_TRUE(is(drm::request::kSubmitTfu, V3D_SUBMIT_TFU, sizeof(v3d_submit_tfu)));
+  EXPECT_TRUE(is(drm::request::kSubmitCsd, V3D_SUBMIT_CSD, sizeof(v3d_submit_csd)));
+  EXPECT_EQ(drm::request_nr(drm::request::kSubmitCpu), uint32_t{V3D_SUBMIT_CPU});
+  EXPECT_EQ(drm::request_nr(drm::request::kSyncobjWait), uint32_t{SYNCOBJ_WAIT});
+}
+
+TEST(RecorderTables, ArgumentsLieWhereTheKernelHasThem) {
+  using namespace ioctl;
+#define EXPECT_PLACE(theirs, ours, member) EXPECT_EQ(offsetof(theirs, member), offsetof(ours, member))
+  EXPECT_PLACE(v3d_submit_cl, drm::SubmitCl, bo_handles);
+  EXPECT_PLACE(v3d_submit_cl, drm::SubmitCl, flags);
+  EXPECT_PLACE(v3d_submit_cl, drm::SubmitCl, extensions);
+  EXPECT_PLACE(v3d_submit_tfu, drm::SubmitTfu, bo_handles);
+  EXPECT_PLACE(v3d_submit_tfu, drm::SubmitTfu, extensions);
+  EXPECT_PLACE(v3d_submit_tfu, drm::SubmitTfu, ioc);
+  EXPECT_PLACE(v3d_submit_csd, drm::SubmitCsd, bo_handles);
+  EXPECT_PLACE(v3d_submit_csd, drm::SubmitCsd, extensions);
+  EXPECT_PLACE(v3d_submit_csd, drm::SubmitCsd, flags);
+  EXPECT_PLACE(v3d_multi_sync, drm::MultiSync, in_syncs);
+  EXPECT_PLACE(v3d_multi_sync, drm::MultiSync, in_sync_count);
+#undef EXPECT_PLACE
+  EXPECT_EQ(sizeof(v3d_multi_sync), sizeof(drm::MultiSync));
+  EXPECT_EQ(sizeof(v3d_sem), sizeof(drm::Sem));
+  EXPECT_EQ(int{PARAM_HUB_IDENT3}, int{drm::kParamHubIdent3});
+  EXPECT_EQ(int{PARAM_CORE0_IDENT0}, int{drm::kParamCore0Ident0});
+  EXPECT_EQ(int{PARAM_CORE0_IDENT1}, int{drm::kParamCore0Ident1});
+  EXPECT_EQ(int{SUBMIT_EXTENSION}, int{drm::kSubmitExtension});
+  EXPECT_EQ(int{EXTENSION_MULTI_SYNC}, int{drm::kExtMultiSync});
+}
+
+TEST(RecorderTables, CapturesAreOfTheNewestFormat) {
+  EXPECT_EQ(CAPTURE_FORMAT, daemon::kCaptureFormat);
+  EXPECT_EQ(size_t{PAGE}, mmu::kPageSize);
+  EXPECT_EQ(uint32_t{JOB_BIN}, uint32_t{daemon::CapturedJob::kBin});
+  EXPECT_EQ(uint32_t{JOB_RENDER}, uint32_t{daemon::CapturedJob::kRender});
+  EXPECT_EQ(uint32_t{JOB_CSD}, uint32_t{daemon::CapturedJob::kCsd});
+  EXPECT_EQ(uint32_t{JOB_TFU}, uint32_t{daemon::CapturedJob::kTfu});
+  EXPECT_EQ(sizeof(job_record::words), sizeof(daemon::CapturedJob::words));
+}
+
+}  // namespace
+}  // namespace v3d
