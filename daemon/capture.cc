@@ -49,6 +49,8 @@ struct JobRecord {
 
 constexpr uint32_t kMaxRecord = 1u << 28;
 
+constexpr std::array<uint8_t, mmu::kPageSize> kZero = {};
+
 /// An empty file to write, never a device or a pipe. Null with errno; 0: it is one of these.
 FILE* open_regular(const std::string& path) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
@@ -219,7 +221,6 @@ void CaptureWriter::record(uint32_t type, const void* payload, size_t bytes) {
 }
 
 uint32_t CaptureWriter::page_number(const uint8_t* page) {
-  static constexpr std::array<uint8_t, mmu::kPageSize> kZero = {};
   if (std::memcmp(page, kZero.data(), mmu::kPageSize) == 0) return 0;
   Key key{0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f};
   for (uint32_t i = 0; i < mmu::kPageSize; i += 8) {
@@ -414,7 +415,6 @@ absl::Status CaptureReader::apply_sets(const std::vector<uint32_t>& words) {
   if (!found.ok()) return found.status();
   Mapped& mapped = **found;
   mmu::AddressSpace& space = mapped.context->space();
-  static constexpr std::array<uint8_t, mmu::kPageSize> kZero = {};
   for (size_t i = 1; i + 1 < words.size(); i += 2) {
     const uint32_t address = words[i], number = words[i + 1];
     if (address % mmu::kPageSize || !space.is_mapped(address) || number > pages_.size())
@@ -461,19 +461,20 @@ absl::StatusOr<CapturedJob> CaptureReader::take_job(const std::vector<uint32_t>&
 }
 
 void CaptureReader::restore_found() {
+  if (!follows_bin_) restore();
+}
+
+void CaptureReader::restore() {
   const auto found = contexts_.find(context_of_job_);
-  if (found == contexts_.end() || follows_bin_) return;
-  static constexpr std::array<uint8_t, mmu::kPageSize> kZero = {};
+  if (found == contexts_.end()) return;
   const Mapped& mapped = found->second;
   const Memory memory = mapped.context->space().memory();
   for (const auto& range : mapped.ranges)
     for (uint64_t offset = 0; offset < range.size; offset += mmu::kPageSize) {
       const auto address = static_cast<uint32_t>(range.address + offset);
-      const auto number = mapped.numbers.find(address);
-      const uint8_t* const was =
-          number == mapped.numbers.end() ? kZero.data() : pages_[number->second - 1].data();
+      const auto was = page_before(mapped, address);
       uint8_t* const page = memory.host(address);
-      if (std::memcmp(page, was, mmu::kPageSize) != 0) std::memcpy(page, was, mmu::kPageSize);
+      if (std::memcmp(page, was.data(), was.size()) != 0) std::memcpy(page, was.data(), was.size());
     }
 }
 
@@ -555,17 +556,19 @@ absl::StatusOr<std::optional<CapturedAfter>> CaptureReader::take_after() {
   }
 }
 
-std::span<const uint8_t, mmu::kPageSize> CaptureReader::page_after(const CapturedAfter& after,
-                                                                   GpuAddr address) const {
-  static constexpr std::array<uint8_t, mmu::kPageSize> kZero = {};
-  const auto& before = contexts_.at(after.context).numbers;
-  uint32_t number = 0;
-  if (const auto changed = after.changed.find(address); changed != after.changed.end())
-    number = changed->second;
-  else if (const auto known = before.find(address); known != before.end())
-    number = known->second;
-  if (number == 0) return kZero;
-  return pages_[number - 1];
+CaptureReader::Page CaptureReader::page(uint32_t number) const {
+  return number == 0 ? kZero : pages_[number - 1];
+}
+
+CaptureReader::Page CaptureReader::page_before(const Mapped& mapped, GpuAddr address) const {
+  const auto number = mapped.numbers.find(address);
+  return page(number == mapped.numbers.end() ? 0 : number->second);
+}
+
+CaptureReader::Page CaptureReader::page_after(const CapturedAfter& after, GpuAddr address) const {
+  const auto changed = after.changed.find(address);
+  return changed != after.changed.end() ? page(changed->second)
+                                        : page_before(contexts_.at(after.context), address);
 }
 
 absl::StatusOr<CapturedJob> CaptureReader::next() {

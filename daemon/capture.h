@@ -132,6 +132,8 @@ class CaptureReader {
                                                              uint64_t limit = most_memory());
   ~CaptureReader();
 
+  using Page = std::span<const uint8_t, mmu::kPageSize>;
+
   const chip::Profile& profile() const { return *profile_; }
   int format() const { return format_; }
   /// Advances to the next job. NotFound at the end of the capture: after its end record or, in format 1,
@@ -139,16 +141,19 @@ class CaptureReader {
   absl::StatusOr<CapturedJob> next();
   /// The context of a job that next() returned.
   device::Context& context(uint32_t number);
-  /// Has the memory of the job that next() returned last hold what that job found: jobs that were run here
-  /// left there what they wrote, which the program may have replaced by what was there before them, and then
-  /// nothing is said of it. A render job finds what its bin job left if that one stands right before it.
+  /// Has the memory of the job that next() returned last hold what the capture says that this job found, as
+  /// often as is wanted: jobs that were run here left there what they wrote.
+  void restore();
+  /// The same before jobs that are all run, one after the other: what they wrote, their program may have
+  /// replaced by what was there before, and then no record says so. A render job finds what its bin job left
+  /// if that one stands right before it.
   void restore_found();
 
   /// What is recorded of the memory after the job that next() returned last, all pages of which are mapped;
   /// nothing where nothing is. Errors as those of next().
   absl::StatusOr<std::optional<CapturedAfter>> take_after();
   /// A page of one of its ranges. Until next() or take_after() is called.
-  std::span<const uint8_t, mmu::kPageSize> page_after(const CapturedAfter& after, GpuAddr address) const;
+  Page page_after(const CapturedAfter& after, GpuAddr address) const;
 
  private:
   struct Mapped {
@@ -167,6 +172,8 @@ class CaptureReader {
   absl::Status apply_maps(const std::vector<uint32_t>& words);
   absl::Status apply_sets(const std::vector<uint32_t>& words);
   absl::Status take_page(const std::vector<uint32_t>& words, uint32_t bytes);
+  Page page(uint32_t number) const;
+  Page page_before(const Mapped& mapped, GpuAddr address) const;
   absl::StatusOr<CapturedAfter> after_of(const std::vector<uint32_t>& words, uint32_t bytes);
   absl::StatusOr<uint32_t> next_head(uint32_t* bytes);
   absl::StatusOr<Mapped*> find(uint32_t number);

@@ -320,6 +320,32 @@ TEST_F(CaptureTest, JobsFindWhatTheyFoundAfterOthersWereRun) {
   }
 }
 
+TEST_F(CaptureTest, BringsBackWhatWasThere) {
+  constexpr GpuAddr kOther = 0x4000000;
+  ASSERT_TRUE(space_->map_zeros(kOther, mmu::kPageSize).ok());
+  space_->memory().store<uint32_t>(kAddress + 8, 7);
+  space_->memory().store<uint32_t>(kAddress + mmu::kPageSize, 0);
+  {
+    auto writer = CaptureWriter::create(path_, "rpi5");
+    ASSERT_TRUE(writer.ok()) << writer.status();
+    ASSERT_TRUE((*writer)->begin(*space_, CapturedJob::of(device::CsdJob{})).owns_lock());
+  }
+  auto reader = CaptureReader::open(path_);
+  ASSERT_TRUE(reader.ok()) << reader.status();
+  const auto job = (*reader)->next();
+  ASSERT_TRUE(job.ok()) << job.status();
+  const Memory memory = (*reader)->context(job->context).space().memory();
+  for (int round = 0; round < 2; ++round) {
+    memory.store<uint32_t>(kAddress + 8, 9);
+    memory.store<uint32_t>(kAddress + mmu::kPageSize, 1);  // of pages that were zero
+    memory.store<uint32_t>(kOther, 2);
+    (*reader)->restore();
+    EXPECT_EQ(memory.load<uint32_t>(kAddress + 8), 7u);
+    EXPECT_EQ(memory.load<uint32_t>(kAddress + mmu::kPageSize), 0u);
+    EXPECT_EQ(memory.load<uint32_t>(kOther), 0u);
+  }
+}
+
 TEST_F(CaptureTest, MemoryAfterJobsThatCannotBe) {
   write(1);
   const std::string data = contents();

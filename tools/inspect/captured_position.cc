@@ -74,14 +74,14 @@ absl::StatusOr<std::unique_ptr<CapturedPosition>> CapturedPosition::open(const s
 }
 
 absl::Status CapturedPosition::rewind() {
-  memory_.reset();
+  is_written_ = false;
   bin_.reset();
   clear_values_.clear();
   compiled_.clear();
   interpreted_.clear();
   number_ = 0;
   reader_.reset();
-  // What a snapshot keeps comes on top of what the reader takes.
+  // What the answers take comes on top of what the reader does.
   auto reader = daemon::CaptureReader::open(path_, nullptr, daemon::CaptureReader::most_memory() / 2);
   if (!reader.ok()) return reader.status();
   reader_ = *std::move(reader);
@@ -91,7 +91,6 @@ absl::Status CapturedPosition::rewind() {
 /// What jobs leave in memory, the capture has: none of them needs to be run.
 absl::Status CapturedPosition::advance() {
   restore();
-  memory_.reset();
   if (number_ != 0 && job().surfaces) clear_values_[job().context].take(*job().surfaces);
   const absl::StatusOr<CapturedJob> next = reader_->next();
   if (!next.ok()) return next.status();
@@ -127,22 +126,21 @@ absl::Status CapturedPosition::seek(uint32_t number) {
   return absl::OkStatus();
 }
 
-void CapturedPosition::keep_memory() {
-  if (!memory_) memory_.emplace(space());
-}
-
 void CapturedPosition::restore() {
-  if (memory_) memory_->restore();
+  if (number_ == 0) return;
+  if (is_written_) reader_->restore();
+  is_written_ = false;
+  space().take_faults();
 }
 
 device::Context& CapturedPosition::context() {
-  keep_memory();
+  is_written_ = true;
   return reader_->context(job().context);
 }
 
 Ran CapturedPosition::run(const RunWith& with) {
-  keep_memory();
   restore();
+  is_written_ = true;
   return execute(job(), with);
 }
 

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,7 +16,6 @@
 #include "gpu/cle/surfaces.h"
 #include "gpu/draw/bin_result.h"
 #include "gpu/qpu/run/program_cache.h"
-#include "tools/inspect/memory_snapshot.h"
 
 namespace v3d::inspect {
 
@@ -55,7 +53,7 @@ class CapturedPosition {
 
   /// Runs the job; memory has what it leaves, until restore().
   Ran run(const RunWith& with);
-  /// Memory as the job finds it.
+  /// Memory as the job finds it; faults since then are forgotten.
   void restore();
   /// The context of the job, for gpu/device; restore() comes after it.
   device::Context& context();
@@ -64,7 +62,6 @@ class CapturedPosition {
   explicit CapturedPosition(std::string path, qpu::Compiler* compiler);
   absl::Status rewind();
   absl::Status advance();
-  void keep_memory();
   Ran execute(const daemon::CapturedJob& job, const RunWith& with);
 
   const std::string path_;
@@ -72,8 +69,8 @@ class CapturedPosition {
   std::unique_ptr<daemon::CaptureReader> reader_;
   std::vector<daemon::CapturedJob> jobs_;
   std::vector<std::string> summaries_;
-  uint32_t number_ = 0;                   // of the job, 0: before the first one
-  std::optional<MemorySnapshot> memory_;  // of the job, once it was run
+  uint32_t number_ = 0;      // of the job, 0: before the first one
+  bool is_written_ = false;  // memory, by the job
   std::shared_ptr<draw::BinResult> bin_;
   std::map<uint32_t, cle::ClearValues> clear_values_;  // by context, of the jobs before
   std::map<uint32_t, std::unique_ptr<qpu::ProgramCache>> compiled_, interpreted_;  // by context
