@@ -730,7 +730,6 @@ static void write_after(int fd, struct file* file, struct bo** bos, uint32_t cou
  */
 
 struct submission {
-  const char* name;
   uint32_t num_handles, num_syncs;
   uint32_t *handles, *syncs; /* buffer objects, and what the jobs wait for */
   uint32_t lists[2];         /* rendering list: start and end; of those that draw */
@@ -766,7 +765,6 @@ static void take_extensions(struct submission* s, uint64_t address) {
 }
 
 static bool take_cl(struct submission* s, const struct v3d_submit_cl* args) {
-  s->name = "control lists";
   add_sync(s, args->in_sync_bcl);
   add_sync(s, args->in_sync_rcl);
   if (args->flags & SUBMIT_EXTENSION) take_extensions(s, args->extensions);
@@ -786,7 +784,6 @@ static bool take_cl(struct submission* s, const struct v3d_submit_cl* args) {
 }
 
 static bool take_csd(struct submission* s, const struct v3d_submit_csd* args, size_t size) {
-  s->name = "a dispatch";
   add_sync(s, args->in_sync);
   if (size >= sizeof *args && args->flags & SUBMIT_EXTENSION) take_extensions(s, args->extensions);
   s->jobs[0].kind = JOB_CSD;
@@ -796,7 +793,6 @@ static bool take_csd(struct submission* s, const struct v3d_submit_csd* args, si
 }
 
 static bool take_tfu(struct submission* s, const struct v3d_submit_tfu* args, size_t size) {
-  s->name = "texture formatting";
   add_sync(s, args->in_sync);
   const bool has_more = size >= sizeof *args;
   if (has_more && args->flags & SUBMIT_EXTENSION) take_extensions(s, args->extensions);
