@@ -9,10 +9,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "gpu/base/compare.h"
 #include "gpu/base/float16.h"
 #include "gpu/chip/profile.h"
-#include "gpu/draw/modes.h"
+#include "gpu/cle/packet.h"
 #include "gpu/perf/timing/prediction.h"
 #include "tools/cli/captures/job_listing.h"
 
@@ -21,37 +20,19 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using daemon::CapturedJob;
+using Type = cle::FieldType;
 
 /// Instructions in one answer.
 constexpr uint64_t kMostSteps = 2048;
 /// Draws in one answer.
 constexpr size_t kMostDraws = 20'000;
 
-// Texts of the enumerations of draws.
-#define V3D_ROW(name, value, text, ...) \
-  case value:                           \
-    return text;
-const char* text_of(draw::Mode mode) {
-  switch (static_cast<int>(mode)) { V3D_DRAW_MODES(V3D_ROW) }
-  return "?";
+/// Of an enumeration of packets, as listings have it.
+template <typename Value>
+const char* name_of(cle::FieldType type, Value value) {
+  const char* const name = cle::value_name(type, static_cast<uint32_t>(value));
+  return name != nullptr ? name : "?";
 }
-const char* text_of(Compare function) {
-  switch (static_cast<int>(function)) { V3D_COMPARE_FUNCTIONS(V3D_ROW) }
-  return "?";
-}
-const char* text_of(draw::StencilOp op) {
-  switch (static_cast<int>(op)) { V3D_STENCIL_OPS(V3D_ROW) }
-  return "?";
-}
-const char* text_of(draw::BlendMode mode) {
-  switch (static_cast<int>(mode)) { V3D_BLEND_MODES(V3D_ROW) }
-  return "?";
-}
-const char* text_of(draw::BlendFactor factor) {
-  switch (static_cast<int>(factor)) { V3D_BLEND_FACTORS(V3D_ROW) }
-  return "?";
-}
-#undef V3D_ROW
 
 const char* text_of(tlb::ColorType type) {
   constexpr const char* kNames[] = {"8i", "8ui", "8", "16i", "16ui", "16f", "32i", "32ui", "32f"};
@@ -177,21 +158,23 @@ Answer capture(Inspector& inspector, const std::string& file) {
 
 std::string text_of(const draw::StencilConfig& s) {
   return absl::StrFormat("(%d & 0x%02x) %s stored; else %s, depth fails %s, passes %s, writes 0x%02x", s.ref,
-                         s.test_mask, text_of(static_cast<Compare>(static_cast<int>(s.func) & 7)),
-                         text_of(s.fail), text_of(s.depth_fail), text_of(s.pass), s.write_mask);
+                         s.test_mask, name_of(Type::kCompare, static_cast<uint32_t>(s.func) & 7),
+                         name_of(Type::kStencilOp, s.fail), name_of(Type::kStencilOp, s.depth_fail),
+                         name_of(Type::kStencilOp, s.pass), s.write_mask);
 }
 
 std::string text_of(const draw::BlendConfig& b) {
-  return absl::StrFormat("rgb %s(src * %s, dst * %s), alpha %s(src * %s, dst * %s)", text_of(b.color_mode),
-                         text_of(b.color_src), text_of(b.color_dst), text_of(b.alpha_mode),
-                         text_of(b.alpha_src), text_of(b.alpha_dst));
+  return absl::StrFormat("rgb %s(src * %s, dst * %s), alpha %s(src * %s, dst * %s)",
+                         name_of(Type::kBlendMode, b.color_mode), name_of(Type::kBlendFactor, b.color_src),
+                         name_of(Type::kBlendFactor, b.color_dst), name_of(Type::kBlendMode, b.alpha_mode),
+                         name_of(Type::kBlendFactor, b.alpha_src), name_of(Type::kBlendFactor, b.alpha_dst));
 }
 
 /// State that decides on fragments, line by line.
 Json state_of(const draw::DrawState& state) {
   Json lines = Json::array();
   const draw::CfgBits& cfg = state.cfg;
-  lines.push_back(absl::StrFormat("depth: passes if %s, %s", text_of(cfg.depth_func),
+  lines.push_back(absl::StrFormat("depth: passes if %s, %s", name_of(Type::kCompare, cfg.depth_func),
                                   cfg.z_write ? "is written" : "is not written"));
   if (cfg.depth_offset)
     lines.push_back(absl::StrFormat("depth offset: factor %g, units %g, limit %g", state.offset_factor,
@@ -228,7 +211,7 @@ Json json_of(const draw::Draw& draw, size_t number, uint64_t entries) {
   if (record.has_gs) add("geometry", record.gs_render);
   add("fragment", record.fs);
   return {{"number", number},
-          {"mode", text_of(draw.call.mode)},
+          {"mode", name_of(Type::kPrimitive, draw.call.mode)},
           {"count", draw.call.count},
           {"instances", draw.call.instances},
           {"indexed", draw.call.indexed},
@@ -260,7 +243,7 @@ Answer time(Inspector& inspector, uint32_t number) {
   if (!time.ok()) return wrong(time.status());
   if (!time->prediction) return good({{"end", time->end}, {"why_not", time->why_not}});
   const timing::Prediction& p = *time->prediction;
-  Json draws = Json::array(), spans = Json::array(), programs = Json::array();
+  Json draws = Json::array(), programs = Json::array();
   for (const auto& draw : p.draws)
     draws.push_back({{"clocks", draw.qpu_clocks}, {"quads", draw.quads}, {"vertices", draw.vertices}});
   for (const auto& program : p.programs) {
@@ -276,11 +259,7 @@ Answer time(Inspector& inspector, uint32_t number) {
   }
   return good({{"end", time->end},
                {"ns", p.ns() - p.submit_ns},
-               {"submit_ns", p.submit_ns},
                {"bound", timing::bound_name(p.bound())},
-               {"qpu_share", p.qpu_share()},
-               {"tmu_share", p.tmu_share()},
-               {"dram_share", p.dram_share()},
                {"draws", draws},
                {"programs", programs}});
 }

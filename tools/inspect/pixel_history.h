@@ -108,7 +108,6 @@ class PixelHistory final : public UnitWatch, private pse::FragmentWatch {
     int lane;
   };
   std::vector<Place> arrived_, running_;
-  const pse::WatchedBatch* batch_ = nullptr;  // whose program runs
   tlb::TileBuffer* tile_ = nullptr;
   const tlb::FragmentBatch* lanes_ = nullptr;
 };

@@ -78,20 +78,16 @@ class Diary {
     keep(thread);
   }
 
-  /// @return  whether the instruction is one that is wanted
-  bool begin(const Thread& thread, uint64_t word) {
+  void begin(const Thread& thread) {
     shown_ = steps_.executed >= wanted_.first && steps_.steps.size() < wanted_.count;
     ++steps_.executed;
-    if (!shown_) return false;
+    if (!shown_) return;
     if (steps_.steps.empty()) keep(thread);
     Step step;
     step.address = thread.pc;
     step.index = (thread.pc - steps_.program) / 8;
-    step.word = word;
     steps_.steps.push_back(std::move(step));
-    return true;
   }
-  bool shown() const { return shown_; }
   void end(const Thread& thread, const std::string& paragraph) {
     if (!shown_) return;
     Step& step = steps_.steps.back();
@@ -138,7 +134,7 @@ class ThreadSteps::Recorder final : public qpu::Observer {
     trace_.take_text();
   }
   void before(const qpu::Thread& thread, uint64_t word, const qpu::Instruction* instruction) override {
-    diary_.begin(thread, word);
+    diary_.begin(thread);
     trace_.before(thread, word, instruction);
   }
   void after(const qpu::Thread& thread, const char* error) override {
@@ -168,7 +164,7 @@ class ThreadSteps::Vc4Recorder final : public qpu::vc4::Observer {
     trace_.take_text();
   }
   void before(const qpu::vc4::Thread& thread, uint64_t word) override {
-    diary_.begin(thread, word);
+    diary_.begin(thread);
     trace_.before(thread, word);
   }
   void after(const qpu::vc4::Thread& thread, uint64_t word, const char* error) override {

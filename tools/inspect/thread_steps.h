@@ -27,7 +27,6 @@ struct StepsWanted {
 struct Step {
   GpuAddr address = 0;
   uint32_t index = 0;  ///< in the program
-  uint64_t word = 0;
   std::string text;    ///< the instruction
   std::string detail;  ///< what `v3demu replay --trace-qpu` says of it
   /// Registers that it changed, by number in Steps::registers, with what they hold after it.

@@ -50,7 +50,6 @@ void TilePictures::copy(tlb::TileBuffer& tile) {
     if (picture_.width == 0) {
       picture_.width = config.width;
       picture_.height = config.height;
-      picture_.samples = config.multisample ? 4 : 1;
       picture_.config = config;
       const bool exists = buffer_ > kNoBuffer || config.targets[buffer_].used;
       const uint64_t pixels = uint64_t{config.width} * config.height;
@@ -77,14 +76,14 @@ BufferPicture TilePictures::take() {
   return std::move(picture_);
 }
 
-std::vector<double> channels_of(const tlb::RenderTarget& target, const std::array<uint32_t, 4>& words) {
+Channels channels_of(const tlb::RenderTarget& target, const std::array<uint32_t, 4>& words) {
   const uint32_t room = 1u << target.bpp;
-  std::vector<double> channels;
+  Channels channels;
   const auto take = [&](uint32_t bits, const auto& value) {
     const uint32_t per_word = 32 / bits;
     for (uint32_t c = 0; c < 4 && c / per_word < std::min(room, 4u); ++c) {
       const uint32_t raw = words[c / per_word] >> (c % per_word * bits);
-      channels.push_back(value(raw));
+      channels.values[channels.count++] = value(raw);
     }
   };
   switch (target.type) {
@@ -122,10 +121,10 @@ std::vector<double> channels_of(const tlb::RenderTarget& target, const std::arra
 uint32_t rgba8_of(const tlb::RenderTarget& target, const std::array<uint32_t, 4>& words) {
   if (target.type == ColorType::k8) return words[0];
   const bool is_float = target.type == ColorType::k16F || target.type == ColorType::k32F;
-  const std::vector<double> channels = channels_of(target, words);
-  uint32_t rgba = channels.size() < 4 ? 0xff000000 : 0;
-  for (size_t c = 0; c < channels.size(); ++c) {
-    const double value = is_float ? channels[c] * 255 : channels[c];
+  const Channels channels = channels_of(target, words);
+  uint32_t rgba = channels.count < 4 ? 0xff000000 : 0;
+  for (uint32_t c = 0; c < channels.count; ++c) {
+    const double value = is_float ? channels.values[c] * 255 : channels.values[c];
     const double limited = value > 0 ? std::min(value, 255.0) : 0;  // NaN is 0
     rgba |= static_cast<uint32_t>(std::lround(limited)) << (8 * c);
   }

@@ -14,7 +14,6 @@ namespace v3d::inspect {
 
 struct BufferPicture {
   uint32_t width = 0, height = 0;
-  uint32_t samples = 1;
   uint32_t layers = 0;  ///< of the job
   tlb::Config config;   ///< of the frame
   /// Row 0 is the first one of the frame, which of OpenGL is the lowest. Colours as rgba8, depth and stencil
@@ -49,7 +48,14 @@ class TilePictures final : public UnitWatch {
 
 /// Words of the tile buffer as rgba8: values are limited to 0 and 1, integers to 0 and 255.
 uint32_t rgba8_of(const tlb::RenderTarget& target, const std::array<uint32_t, 4>& words);
-/// The same as numbers, of the channels that there are.
-std::vector<double> channels_of(const tlb::RenderTarget& target, const std::array<uint32_t, 4>& words);
+/// Those that a target has.
+struct Channels {
+  std::array<double, 4> values;
+  uint32_t count = 0;
+  const double* begin() const { return values.data(); }
+  const double* end() const { return values.data() + count; }
+};
+/// The same as numbers.
+Channels channels_of(const tlb::RenderTarget& target, const std::array<uint32_t, 4>& words);
 
 }  // namespace v3d::inspect
