@@ -10,6 +10,10 @@
 
 namespace v3d::tools {
 
+std::string why_no_board(const std::string& name) {
+  return chip::find_profile(name) ? std::string() : absl::StrCat("no board \"", name, "\"");
+}
+
 void add_chip_options(CLI::App* command, chip::Generation* generation) {
   std::map<std::string, chip::Generation> known;
   for (const chip::Generation g : chip::kGenerations) known.emplace(chip::version_text(g), g);
@@ -20,15 +24,12 @@ void add_chip_options(CLI::App* command, chip::Generation* generation) {
               "7.1 (Raspberry Pi 5; default), 4.2 (Raspberry Pi 4) or 2.1 (Raspberry Pi 0 to 3)")
           ->check(CLI::IsMember(known))
           ->option_text("CHIP");
-  const auto unknown = [](const std::string& name) {
-    return chip::find_profile(name) ? std::string() : absl::StrCat("no board \"", name, "\"");
-  };
   command
       ->add_option_function<std::string>(
           "--device",
           [generation](const std::string& name) { *generation = chip::find_profile(name)->generation; },
           "The chip of a board: " + daemon::device_names())
-      ->check(CLI::Validator(unknown, ""))
+      ->check(CLI::Validator(why_no_board, ""))
       ->option_text("NAME")
       ->excludes(by_version);
 }

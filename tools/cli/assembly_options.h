@@ -1,4 +1,4 @@
-/// asm and disasm share these options.
+/// asm, disasm and exec share these options.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,9 @@ class App;
 }
 
 namespace v3d::tools {
+
+/// Why a board is none; empty: it is one.
+std::string why_no_board(const std::string& name);
 
 /// --chip and --device. @param generation  the default is what it holds
 void add_chip_options(CLI::App* command, chip::Generation* generation);

@@ -23,8 +23,10 @@
 #include "gpu/qpu/check/broken_rules.h"
 #include "gpu/qpu/isa/assembler.h"
 #include "gpu/qpu/isa/instruction.h"
-#include "gpu/qpu/jit/jit.h"
 #include "gpu/qpu/trace/watch.h"
+#include "tools/cli/assembly_options.h"
+#include "tools/cli/captures/compiler.h"
+#include "tools/cli/captures/nonzero_counters.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/files/files.h"
 #include "tools/cli/kernels/kernel.h"
@@ -184,14 +186,12 @@ absl::StatusOr<std::map<size_t, std::string>> read_outputs(const Options& option
 
 absl::StatusOr<Report> run(const Options& options, const Kernel& kernel, const chip::Profile& profile) {
   Report report;
-  std::string no_engine;
-  const auto engine = qpu::jit::find_engine(variable("V3DEMU_JIT"), &no_engine);
-  if (!engine) return absl::InvalidArgumentError(absl::StrCat("V3DEMU_JIT: ", no_engine));
-  const std::unique_ptr<qpu::jit::JitCompiler> compiler = qpu::jit::make_compiler(*engine);
+  const auto compiler = compiler_of_environment();
+  if (!compiler.ok()) return compiler.status();
   for (const qpu::BrokenRule& b : qpu::broken_rules(profile.generation, kernel.four_threads, kernel.words))
     report.hazards.push_back(b.text);
   qpu::WatchOptions watch;
-  watch.compiler = compiler.get();
+  watch.compiler = compiler->get();
   watch.hazard_sink = [&report](std::string_view text) { report.hazards.emplace_back(text); };
   if (options.trace) {
     std::string error;
@@ -199,12 +199,12 @@ absl::StatusOr<Report> run(const Options& options, const Kernel& kernel, const c
     if (!watch.trace) return absl::InvalidArgumentError(error);
     watch.trace_sink = [&report](std::string_view text) { report.trace.append(text).append("\n"); };
   }
-  auto watched = run_kernel(kernel, profile, compiler.get(),
+  auto watched = run_kernel(kernel, profile, compiler->get(),
                             std::make_unique<qpu::Watch>(profile.generation, std::move(watch)), false);
   if (!watched.ok()) return watched.status();
   report.run = *std::move(watched);
   if (!options.time && !options.counters) return report;
-  auto timed = run_kernel(kernel, profile, compiler.get(), nullptr, true);
+  auto timed = run_kernel(kernel, profile, compiler->get(), nullptr, true);
   if (!timed.ok()) return timed.status();
   report.timed = *std::move(timed);
   return report;
@@ -251,7 +251,7 @@ void print(const Options& options, const Kernel& kernel, const chip::Profile& pr
     std::printf("no prediction: %s\n", timed.no_prediction.c_str());
   }
   if (options.counters)
-    for (const auto& [name, value] : counters_of(profile.generation, timed.counts))
+    for (const auto& [number, name, value] : nonzero_counters(profile.generation, timed.counts))
       std::printf("  %-52s %llu\n", name, static_cast<unsigned long long>(value));
 }
 
@@ -272,7 +272,8 @@ void print_json(const Options& options, const Kernel& kernel, const chip::Profil
         .field("submit_ns", timed.prediction->submit_ns);
   if (options.counters) {
     json.key("counters").begin_object();
-    for (const auto& [name, value] : counters_of(profile.generation, timed.counts)) json.field(name, value);
+    for (const auto& [number, name, value] : nonzero_counters(profile.generation, timed.counts))
+      json.field(name, value);
     json.end_object();
   }
   if (options.trace) json.field("trace", std::string_view(report.trace));
@@ -309,12 +310,9 @@ void add_exec(CLI::App* app, int* exit_code) {
       ->add_option("kernel", options.file,
                    "Assembly, or words where the name ends with .bin; - is the standard input")
       ->required();
-  const auto known = [](const std::string& name) {
-    return chip::find_profile(name) ? std::string() : absl::StrCat("no board \"", name, "\"");
-  };
   command->add_option("--device", options.device, "The board: " + daemon::device_names())
       ->option_text("NAME")
-      ->check(CLI::Validator(known, ""));
+      ->check(CLI::Validator(why_no_board, ""));
   command
       ->add_option("--buf", options.buffers,
                    "A buffer: NAME=FILE.npy, or NAME=TYPE[SHAPE] like y=f32[1024], which is zero, or with "

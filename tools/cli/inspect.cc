@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "gpu/qpu/jit/jit.h"
+#include "tools/cli/captures/compiler.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/files/files.h"
 #include "tools/inspect/open_browser.h"
@@ -32,11 +32,9 @@ int fail(const std::string& message) {
 }
 
 int inspect_capture(const Options& options) {
-  std::string no_engine;
-  const auto engine = qpu::jit::find_engine(variable("V3DEMU_JIT"), &no_engine);
-  if (!engine) return fail("V3DEMU_JIT: " + no_engine);
-  const std::unique_ptr<qpu::jit::JitCompiler> compiler = qpu::jit::make_compiler(*engine);
-  auto inspector = inspect::Inspector::open(options.file, compiler.get());
+  const auto compiler = compiler_of_environment();
+  if (!compiler.ok()) return fail(std::string(compiler.status().message()));
+  auto inspector = inspect::Inspector::open(options.file, compiler->get());
   if (!inspector.ok()) return fail(std::string(inspector.status().message()));
   const std::string name = std::filesystem::path(options.file).filename().string();
   const auto ask = [&](const std::string& question, const inspect::Parameters& parameters) {

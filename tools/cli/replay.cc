@@ -19,7 +19,7 @@
 #include "daemon/json_writer.h"
 #include "daemon/perf_map.h"
 #include "gpu/base/log.h"
-#include "gpu/perf/counter_table.h"
+#include "gpu/perf/counters.h"
 #include "gpu/perf/record/sampling.h"
 #include "gpu/perf/timing/parameters.h"
 #include "gpu/perf/timing/report.h"
@@ -28,8 +28,12 @@
 #include "gpu/qpu/trace/watch.h"
 #include "tools/cli/captures/after_comparison.h"
 #include "tools/cli/captures/captures.h"
+#include "tools/cli/captures/compiler.h"
+#include "tools/cli/captures/job_listing.h"
+#include "tools/cli/captures/nonzero_counters.h"
 #include "tools/cli/captures/render_images.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/files/files.h"
 #include "tools/cli/files/png_file.h"
 
 namespace v3d::tools {
@@ -136,8 +140,7 @@ class Replay {
  private:
   void print(const CapturedJob& job, const JobResult& result, bool timed, double ms) {
     device::Context& context = reader_.context(job.context);
-    std::printf("job %d: %-7s client %u  %-9s", number_,
-                job.programs ? "user" : timing::kind_name(kind_of(job)), job.context, result.end_name());
+    std::printf("job %d: %-7s client %u  %-9s", number_, kind_name(job), job.context, result.end_name());
     if (!options_.time)
       std::printf(" %8.3f ms", ms);
     else if (timed)
@@ -168,7 +171,7 @@ class Replay {
       return;
     }
     json_.on_new_line().begin_object().field("job", number_);
-    json_.field("kind", last_.job.programs ? "user" : timing::kind_name(kind_of(last_.job)));
+    json_.field("kind", kind_name(last_.job));
     json_.field("client", after.context).field("end", last_.result.end_name());
     write_json(comparison, &json_);
     json_.end_object();
@@ -191,14 +194,8 @@ class Replay {
 
   /// Those of the chip that are not 0.
   void print_counters(const perf::Counts& counts) const {
-    const chip::Generation generation = reader_.profile().generation;
-    const auto table = perf::counter_table(generation);
-    for (size_t i = 0; i < table.size(); ++i) {
-      const int index = perf::index_in_counts(generation, static_cast<int>(i));
-      const uint64_t value = index < 0 ? 0 : counts.values[static_cast<size_t>(index)];
-      if (value != 0)
-        std::printf("  counter %2zu  %-52s %llu\n", i, table[i].name, static_cast<unsigned long long>(value));
-    }
+    for (const auto& [number, name, value] : nonzero_counters(reader_.profile().generation, counts))
+      std::printf("  counter %2zu  %-52s %llu\n", number, name, static_cast<unsigned long long>(value));
   }
 
   void print_report(const timing::Prediction& prediction, mmu::AddressSpace& space) const {
@@ -284,19 +281,16 @@ std::optional<std::vector<timing::Parameters>> variants_of(const std::string& pa
 }
 
 int replay(const Options& options) {
-  const char* const named = std::getenv("V3DEMU_JIT");
-  std::string no_engine;
-  const auto engine = qpu::jit::find_engine(named ? named : "", &no_engine);
-  if (!engine) {
-    fprintf(stderr, "v3demu replay: V3DEMU_JIT: %s\n", no_engine.c_str());
+  const auto environment = compiler_of_environment();
+  if (!environment.ok()) {
+    fprintf(stderr, "v3demu replay: %s\n", std::string(environment.status().message()).c_str());
     return 1;
   }
-  const char* const wants_map = std::getenv("V3DEMU_PERF_MAP");
+  const std::unique_ptr<qpu::jit::JitCompiler>& compiler = *environment;
   std::unique_ptr<daemon::PerfMap> perf_map;
-  const std::unique_ptr<qpu::jit::JitCompiler> compiler = qpu::jit::make_compiler(*engine);
   if (compiler && debug_on(Debug::kJit))
     compiler->set_lister([](const std::string& text) { log_debug(Debug::kJit, "%s", text); });
-  if (compiler && wants_map && std::string_view(wants_map) == "1") perf_map = daemon::PerfMap::create();
+  if (compiler && variable("V3DEMU_PERF_MAP") == "1") perf_map = daemon::PerfMap::create();
   if (perf_map)
     compiler->set_listener([&perf_map](const qpu::jit::CodeMemory& code, const std::string& name) {
       perf_map->add(code.begin(), code.size(), name);
@@ -330,10 +324,6 @@ int replay(const Options& options) {
     };
     replay.watch(std::make_unique<qpu::Watch>((*reader)->profile().generation, std::move(watch)));
   } else if (!options.time) {
-    const auto variable = [](const char* name) {
-      const char* value = std::getenv(name);
-      return std::string(value ? value : "");
-    };
     replay.watch(daemon::debug_watch((*reader)->profile().generation,
                                      {variable("V3DEMU_TRACE_QPU"), variable("V3DEMU_HAZARDS")},
                                      compiler.get()));

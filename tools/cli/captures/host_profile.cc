@@ -20,6 +20,7 @@
 #include "gpu/device/device.h"
 #include "gpu/qpu/jit/jit.h"
 #include "tools/cli/captures/captures.h"
+#include "tools/cli/captures/compiler.h"
 #include "tools/cli/files/files.h"
 #include "tools/cli/run/own_daemon.h"
 #include "tools/cli/run/run_report.h"
@@ -76,10 +77,9 @@ int host_profile_of_program(const RunOptions& run, const HostProfileOptions& opt
 }
 
 int host_profile_of_capture(const std::string& file, const HostProfileOptions& options) {
-  std::string no_engine;
-  const auto engine = qpu::jit::find_engine(variable("V3DEMU_JIT"), &no_engine);
-  if (!engine) return fail("V3DEMU_JIT: " + no_engine);
-  const auto compiler = qpu::jit::make_compiler(*engine);
+  const auto environment = compiler_of_environment();
+  if (!environment.ok()) return fail(std::string(environment.status().message()));
+  const std::unique_ptr<qpu::jit::JitCompiler>& compiler = *environment;
   std::unique_ptr<daemon::PerfMap> map;
   if (compiler && options.perf_map) map = daemon::PerfMap::create();
   if (map)

@@ -9,7 +9,6 @@
 #include "gpu/base/job_control.h"
 #include "gpu/base/thread_pool.h"
 #include "gpu/mmu/address_space.h"
-#include "gpu/perf/counter_table.h"
 #include "gpu/perf/record/sampling.h"
 
 namespace v3d::tools {
@@ -102,18 +101,6 @@ absl::StatusOr<KernelRun> run_kernel(const Kernel& kernel, const chip::Profile& 
     space.memory().read(buffer.address, run.buffers.back().data.data(), run.buffers.back().data.size());
   }
   return run;
-}
-
-std::vector<std::pair<const char*, uint64_t>> counters_of(chip::Generation generation,
-                                                          const perf::Counts& counts) {
-  std::vector<std::pair<const char*, uint64_t>> result;
-  const auto table = perf::counter_table(generation);
-  for (size_t i = 0; i < table.size(); ++i) {
-    const int index = perf::index_in_counts(generation, static_cast<int>(i));
-    const uint64_t value = index < 0 ? 0 : counts.values[static_cast<size_t>(index)];
-    if (value != 0) result.emplace_back(table[i].name, value);
-  }
-  return result;
 }
 
 }  // namespace v3d::tools

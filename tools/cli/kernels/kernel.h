@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -55,9 +54,5 @@ struct KernelRun {
 /// @param watch     of its threads; null: nobody watches, and where `timed` is set its time is predicted
 absl::StatusOr<KernelRun> run_kernel(const Kernel& kernel, const chip::Profile& profile,
                                      qpu::Compiler* compiler, std::unique_ptr<qpu::Watch> watch, bool timed);
-
-/// Performance counters that are not 0, by name.
-std::vector<std::pair<const char*, uint64_t>> counters_of(chip::Generation generation,
-                                                          const perf::Counts& counts);
 
 }  // namespace v3d::tools
