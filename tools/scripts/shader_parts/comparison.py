@@ -49,20 +49,20 @@ def _spread(name, values, unit=""):
 
 
 def _relative(before, after):
-    return 100 * abs(after - before) / before if before else 100.0
+    """The change in percent."""
+    return 100 * (after - before) / before if before else 100.0
 
 
 def _stats(name, pairs):
     changes = [abs(after - before) for before, after in pairs]
-    return [_spread(f"{name} stats (abs)", changes), _spread(f"{name} stats (rel)", [_relative(*pair) for pair in pairs], "%")]
+    return [_spread(f"{name} stats (abs)", changes), _spread(f"{name} stats (rel)", [abs(_relative(*pair)) for pair in pairs], "%")]
 
 
 def _verdict(measure, pairs):
     """The means' intervals, and what they say."""
     changes = [after - before for before, after in pairs]
-    relative = [100 * (after - before) / before if before else 100.0 for before, after in pairs]
     lines, low_high = [], []
-    for what, values in (("value", changes), ("%-change", relative)):
+    for what, values in (("value", changes), ("%-change", [_relative(*pair) for pair in pairs])):
         low, high = interval(values)
         low_high.append((low, high))
         lines.append(f"{CONFIDENCE:.0%} mean confidence interval for {measure} {what}: {low:.2f}{'%' * (what != 'value')} {high:.2f}{'%' * (what != 'value')}")
@@ -86,8 +86,9 @@ def _of_measure(measure, shared, before, after):
         return lines
     sums = [sum(side) for side in zip(*changed)]
     lines.append(f"{measure} in affected programs: {number(sums[0])} -> {number(sums[1])} ({percent(*sums)})")
-    better = [pair for pair in changed if (pair[1] < pair[0]) != (measure in MORE_IS_BETTER)]
-    worse = [pair for pair in changed if pair not in better]
+    better, worse = [], []
+    for pair in changed:
+        (better if (pair[1] > pair[0]) == (measure in MORE_IS_BETTER) else worse).append(pair)
     lines += [f"helped: {len(better)}", f"HURT: {len(worse)}"]
     for name, some in (("helped", better), ("HURT", worse)):
         lines += _stats(name, some) if some else []
