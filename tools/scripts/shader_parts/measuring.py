@@ -42,19 +42,16 @@ def _run(program, options):
 
 
 def measured(path, options):
-    """The result of a file; Failure, whose text begins with its name, if there is none."""
-    try:
-        shaders, board, kinds, untimed = [], None, [], []
-        for program in programs_of(path):
-            profile, log = _run(program, options)
-            found = figures_of(profile, log, program.kind)
-            if not found:
-                raise Failure(f"no {program.kind} program of it was timed")
-            for shader in found:
-                shader["hazards"] = hazards_of(shader, options)
-            untimed += [stage for stage in WANTED[program.kind] if stage not in {shader["stage"] for shader in found}]
-            shaders, board, kinds = shaders + found, profile["board"], kinds + [program.kind]
-    except Failure as failure:
-        raise type(failure)(f"{path}: {failure}") from failure
+    """The result of a file; Failure if there is none."""
+    shaders, board, kinds, untimed = [], None, [], []
+    for program in programs_of(path):
+        profile, log = _run(program, options)
+        found = figures_of(profile, log, program.kind)
+        if not found:
+            raise Failure(f"no {program.kind} program of it was timed")
+        for shader in found:
+            shader["hazards"] = hazards_of(shader, options)
+        untimed += [stage for stage in WANTED[program.kind] if stage not in {shader["stage"] for shader in found}]
+        shaders, board, kinds = shaders + found, profile["board"], kinds + [program.kind]
     return {"format": FORMAT, "file": path, "board": board, "kind": ", ".join(kinds), "shaders": shaders,
             "untimed": untimed}
