@@ -299,6 +299,8 @@ class ShaderDb(unittest.TestCase):
         status, text, said = self.shader_db("--against", former, "--device", "rpi4")
         self.assertEqual(status, 1)
         self.assertIn("is of rpi5, this run of rpi4", said)
+        other = self.write("other.json", '{"format": "v3demu shader 2"}')
+        self.assertEqual(self.shader_db("--against", other), (1, "", f"v3demu shader-db: {other}: it is not what v3demu shader-db --json of this version writes\n"))
 
     def test_what_fails_is_named_and_fails_it_and_what_is_not_known_is_named(self):
         self.write("db/sub/geometry.shader_test", "[geometry shader]\nvoid main() {}\n")
@@ -339,6 +341,17 @@ class Command(unittest.TestCase):
     def test_errors_are_one_message(self):
         done = subprocess.run([sys.executable, os.path.join(SOURCE, "tools", "shader"), "/nothing.frag"], capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "", "v3demu shader: /nothing.frag: No such file or directory\n"))
+
+    def test_what_no_run_of_it_wrote_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "run.json")
+            for text, reason in (("{", ""), ("[]", "it is not what v3demu shader --json of this version writes\n"),
+                                 ('{"format": "v3demu shader-db 1"}', "it is not what v3demu shader --json of this version writes\n")):
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+                done = subprocess.run([sys.executable, os.path.join(SOURCE, "tools", "shader"), path], capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertTrue(done.stderr.startswith(f"v3demu shader: {path}: {reason}"), done.stderr)
 
 
 if __name__ == "__main__":
