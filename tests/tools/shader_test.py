@@ -311,6 +311,14 @@ class ShaderDb(unittest.TestCase):
         self.assertEqual((status, len(text.splitlines())), (1, 5))
         self.assertIn("v3demu shader-db: bad.frag: it does not compile\n", said)
 
+    def test_two_files_of_one_name_in_reports_are_refused(self):
+        first, other = os.path.join(self.folder, "db", "3.frag"), self.write("other/3.frag", FRAGMENT)
+        said = f"v3demu shader-db: {first} and {other} would both be told of as 3.frag\n"
+        for path in (other, os.path.dirname(other)):
+            self.assertEqual(self.shader_db(path), (1, "", said))
+        self.assertEqual(self.shader_db(first), self.shader_db(), "a file that is named twice is one")
+
+
 class Figures(unittest.TestCase):
     def test_the_compilers_last_word_and_the_models_clocks_go_together(self):
         (fragment,) = figures_of(PROFILE, LOG, "fragment")
