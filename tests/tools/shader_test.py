@@ -282,10 +282,8 @@ class ShaderDb(unittest.TestCase):
         status, text, said = self.shader_db("--jobs", "1")
         self.assertEqual((status, said), (0, ""))
         self.assertEqual([line.split(" - ")[0] for line in text.splitlines()], [f"{number}.frag" for number in range(5)])
-        self.assertIn("0.frag - fragment shader: 2 inst, ", text)
-        self.assertIn(" 8 max-temps, 3:4 spills:fills, ", text)
-        self.assertIn(" 20 clocks, 2 hazards, ", text)
-        self.assertIn(" 1.5 occupancy, 12 TMU-stalls", text)
+        self.assertEqual(text.splitlines()[0], "0.frag - fragment shader: 2 inst, 2 threads, 1 loops, 7 uniforms, 8 max-temps, 3:4 spills:fills, 5 sfu-stalls, "
+                         "7 inst-and-stalls, 1 nops, 20 clocks, 2 hazards, 1.5 occupancy, 12 TMU-stalls")
         self.assertEqual(self.shader_db("--jobs", "4"), (status, text, said))
 
     def test_two_mesas_and_a_former_run_compare(self):

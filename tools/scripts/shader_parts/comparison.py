@@ -2,10 +2,12 @@
 import math
 import statistics
 
-# What is told of: in Mesa's words where these have one. Less is better of all but the last two.
+# What is told of, in this order: what Mesa counts, in its words and order (v3d_shaderdb_dump()), and behind it what the model predicts.
 MEASURES = ("inst", "threads", "loops", "uniforms", "max-temps", "spills", "fills", "sfu-stalls", "inst-and-stalls", "nops", "clocks", "hazards",
             "occupancy")
-MORE_IS_BETTER = {"threads", "occupancy"}
+# Where results have other names.
+KEYS = {"inst": "instructions", "max-temps": "max_temps", "sfu-stalls": "sfu_stalls", "inst-and-stalls": "inst_and_stalls", "clocks": "clocks_per_batch"}
+MORE_IS_BETTER = {"threads", "occupancy"}  # of the others less is
 CONFIDENCE = 0.95
 
 
@@ -14,9 +16,7 @@ def figures_by_shader(run):
     found = {}
     for file in run["files"]:
         for shader in file.get("shaders", []):
-            figures = {"inst": shader.get("instructions"), "inst-and-stalls": shader.get("inst_and_stalls"), "max-temps": shader.get("max_temps"),
-                       "sfu-stalls": shader.get("sfu_stalls"), "clocks": shader["clocks_per_batch"], "hazards": sum(shader["hazards"].values())}
-            figures |= {name: shader.get(name) for name in MEASURES if name not in figures}
+            figures = {name: shader.get(KEYS.get(name, name)) for name in MEASURES} | {"hazards": sum(shader["hazards"].values())}
             figures |= {f"{name}-stalls": clocks for name, clocks in shader["stalls"].items() if clocks}
             found[file["file"], shader["stage"]] = {name: value for name, value in figures.items() if value is not None}
     return found
