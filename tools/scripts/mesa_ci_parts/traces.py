@@ -12,7 +12,7 @@ import time
 from conformance_parts.lists import Refusal, Result, fail
 from .jobs import traces_file
 from .outcomes import Baseline, Outcome, Outcomes
-from .pictures import read_picture
+from .pictures import FAR_OFF, read_picture
 
 # Labels with which piglit's replayer leaves a trace out.
 LEFT_OUT = {"skip", "unsupported", "broken", "crash", "flakes", "freezing"}
@@ -125,7 +125,7 @@ def _compared(trace, picture, options):
     if not os.path.exists(reference):
         return "Fail", told
     share = 100 * picture.share_off(read_picture(reference))
-    told += f"; {share:.3f} % of the pixels are off by more than 8 of 255, {options.tolerance:g} % are allowed"
+    told += f"; {share:.3f} % of the pixels are off by more than {FAR_OFF} of 255, {options.tolerance:g} % are allowed"
     return ("Pass" if share <= options.tolerance else "Fail"), told
 
 
