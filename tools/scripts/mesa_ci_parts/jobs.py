@@ -1,5 +1,6 @@
 """The jobs that Mesa's tree defines for Broadcom's boards, and why some cannot be run here."""
 import dataclasses
+import functools
 import glob
 import os
 
@@ -51,6 +52,7 @@ def _yaml():
     return yaml, Loader
 
 
+@functools.cache  # a list of traces is asked for its store and for its traces; nobody changes what is read
 def _document(path, as_text=False):
     """With as_text everything stays the text that it is: a checksum of digits is no number."""
     yaml, loader = _yaml()
