@@ -15,7 +15,9 @@ import subprocess
 import sys
 import time
 import unittest
-import zlib
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "scripts"))
+from mesa_ci_parts.pictures import read_picture  # noqa: E402  pylint: disable=wrong-import-position
 
 V3DEMU, MESA, PROGRAM, FOLDER, GEOMETRY = sys.argv[1:6]
 LEVELS = [level for level in "".join(sys.argv[6:]).split(";") if level]
@@ -44,32 +46,9 @@ def read_ppm(path):
 
 def read_png(path):
     """Width, height, RGB bytes of an 8-bit RGBA picture."""
-    with open(path, "rb") as file:
-        data = file.read()
-    assert data[:8] == b"\x89PNG\r\n\x1a\n", path
-    at, packed = 8, b""
-    while at < len(data):
-        length, kind = struct.unpack_from(">I4s", data, at)
-        if kind == b"IHDR":
-            width, height, depth, color = struct.unpack_from(">IIBB", data, at + 8)
-            assert (depth, color) == (8, 6), path
-        if kind == b"IDAT":
-            packed += data[at + 8:at + 8 + length]
-        at += length + 12
-    raw = zlib.decompress(packed)
-    above, rgb = bytearray(4 * width), bytearray()
-    for y in range(height):
-        start = y * (4 * width + 1)
-        method, row = raw[start], bytearray(raw[start + 1:start + 1 + 4 * width])
-        for i in range(4 * width):
-            left, up, corner = row[i - 4] if i >= 4 else 0, above[i], above[i - 4] if i >= 4 else 0
-            paeth = min((abs(up - corner), 0, left), (abs(left - corner), 1, up),
-                        (abs(left + up - 2 * corner), 2, corner))[2]
-            row[i] = (row[i] + (0, left, up, (left + up) // 2, paeth)[method]) & 255
-        above = row
-        for x in range(width):
-            rgb += row[4 * x:4 * x + 3]
-    return width, height, bytes(rgb)
+    picture = read_picture(path)
+    assert picture.channels == 4, path  # which no BMP has, and other depths are refused
+    return picture.width, picture.height, b"".join(picture.data[at:at + 3] for at in range(0, len(picture.data), 4))
 
 
 def records(data):

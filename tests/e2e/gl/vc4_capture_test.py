@@ -8,11 +8,12 @@ import glob
 import os
 import re
 import shutil
-import struct
 import subprocess
 import sys
 import unittest
-import zlib
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "tools", "scripts"))
+from mesa_ci_parts.pictures import read_picture  # noqa: E402  pylint: disable=wrong-import-position
 
 V3DEMU, MESA, PROGRAM, FOLDER = sys.argv[1:5]
 DARK_RED, DARK_BLUE = {(127, 0, 0), (128, 0, 0)}, {(0, 0, 127), (0, 0, 128)}
@@ -23,26 +24,10 @@ def v3demu(*arguments):
 
 
 def colours(path):
-    """Width, height, and the colours of the pixels of a PNG that has no filters but the first."""
-    with open(path, "rb") as file:
-        data = file.read()
-    width, height = struct.unpack_from(">II", data, 16)
-    packed, at = b"", 8
-    while at < len(data):
-        length, kind = struct.unpack_from(">I4s", data, at)
-        packed += data[at + 8:at + 8 + length] if kind == b"IDAT" else b""
-        at += length + 12
-    raw, rows, above = zlib.decompress(packed), set(), bytearray(4 * width)
-    for y in range(height):
-        line = raw[y * (4 * width + 1):(y + 1) * (4 * width + 1)]
-        row = bytearray(line[1:])
-        for i in range(4 * width):
-            left, up, corner = row[i - 4] if i >= 4 else 0, above[i], above[i - 4] if i >= 4 else 0
-            nearest = min((abs(up - corner), 0, left), (abs(left - corner), 1, up), (abs(left + up - 2 * corner), 2, corner))[2]
-            row[i] = row[i] + (0, left, up, (left + up) // 2, nearest)[line[0]] & 255
-        rows |= {tuple(row[x:x + 3]) for x in range(0, 4 * width, 4)}
-        above = row
-    return width, height, rows
+    """Width, height, and the colours of the pixels of an RGBA picture."""
+    picture = read_picture(path)
+    assert picture.channels == 4, path
+    return picture.width, picture.height, {tuple(picture.data[at:at + 3]) for at in range(0, len(picture.data), 4)}
 
 
 class Vc4CaptureTest(unittest.TestCase):
