@@ -108,7 +108,7 @@ class Action(unittest.TestCase):
 
 class Image(unittest.TestCase):
     def test_it_takes_from_the_clone_only_what_is_there(self):
-        with open(SOURCE + "/.containerignore", encoding="ascii") as file:
+        with open(SOURCE + "/.dockerignore", encoding="ascii") as file:
             self.assertIn("!build/deb\n", file.readlines())
         with open(SOURCE + "/packaging/Containerfile", encoding="utf-8") as file:
             text = file.read()
