@@ -126,15 +126,15 @@ class Device:
 
     def _features(self, physical):
         """All that it has, but for what makes accesses robust: that is code which programs seldom ask for."""
-        chain = 0
+        chain, parts = 0, []
         for kind, least in ((53, 15), (51, 47), (49, 12), (1000059000, 55)):  # of Vulkan 1.3, 1.2, 1.1 and 1.0
             fields = " ".join(f"f{number}:I" for number in range(least))
-            made = structure(fields, kind)(next=chain or None)
-            chain = at(made)
+            parts.append(structure(fields, kind)(next=chain or None))
+            chain = at(parts[-1])
         self.library.vkGetPhysicalDeviceFeatures2(physical, c.c_void_p(chain))
-        for made in KEPT[-4:]:
-            if made.sType in (53, 1000059000):
-                made.f0 = 0  # robustImageAccess and robustBufferAccess
+        for part in parts:
+            if part.sType in (53, 1000059000):
+                part.f0 = 0  # robustImageAccess and robustBufferAccess
         return chain
 
     def check(self, name, *arguments):
@@ -237,8 +237,7 @@ class Resources:
         return use
 
 
-def stage_of(device, module, flag, name=b"main"):
-    data = module.data if isinstance(module, spirv.Module) else module
+def stage_of(device, data, flag, name=b"main"):
     handle = device.make("ShaderModule", ModuleInfo(size=len(data), code=at(data)))
     return StageInfo(stage=flag, module=handle, name=at(name))
 
@@ -306,7 +305,7 @@ def run(device, module, beside):
     ranges = [] if pushed is None else [Range(stages=stages, size=PUSHED)]
     sets = resources.layouts
     layout = device.make("PipelineLayout", LayoutInfo(set_count=len(sets), sets=at((c.c_uint64 * len(sets))(*sets)), range_count=len(ranges), ranges=at(ranges)))
-    own = stage_of(device, module, stages, module.entry)
+    own = stage_of(device, module.data, stages, module.entry)
     attributes = module.ports(spirv.INPUT) if kind == "vertex" else []
     if kind == "compute":
         target, pipeline = None, compute_pipeline(device, own, layout)
