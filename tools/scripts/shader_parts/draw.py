@@ -8,7 +8,8 @@ and a compute shader 64 groups.
 import ctypes as c
 import sys
 
-SIDE, VERTICES, GROUPS, TEXTURE = 128, 4096, 64, 64
+from sizes import GROUPS, SIDE, TEXELS, VERTICES
+
 FLOAT, INT, UINT = 0x1406, 0x1404, 0x1405
 # Uniforms: function, numbers in one.
 VALUES = {FLOAT: ("glUniform1fv", 1), 0x8B50: ("glUniform2fv", 2), 0x8B51: ("glUniform3fv", 3), 0x8B52: ("glUniform4fv", 4),
@@ -89,11 +90,11 @@ def bind_texture(unit, target, form, version):
     if version == 2:
         faces = [FLAT] if target == FLAT else range(0x8515, 0x851B)
         for face in faces:
-            gl.glTexImage2D(face, 0, 0x1908, TEXTURE, TEXTURE, 0, 0x1908, 0x1401, bytes(4 * TEXTURE * TEXTURE))
+            gl.glTexImage2D(face, 0, 0x1908, TEXELS, TEXELS, 0, 0x1908, 0x1401, bytes(4 * TEXELS * TEXELS))
     elif target in (DEEP, LAYERS):
-        gl.glTexStorage3D(target, 1, form, TEXTURE, TEXTURE, 4)
+        gl.glTexStorage3D(target, 1, form, TEXELS, TEXELS, 4)
     else:
-        gl.glTexStorage2D(target, 1, form, TEXTURE, TEXTURE)
+        gl.glTexStorage2D(target, 1, form, TEXELS, TEXELS)
     smooth = 0x2601 if form == RGBA8 else 0x2600
     for name in (0x2800, 0x2801):
         gl.glTexParameteri(target, name, smooth)

@@ -15,9 +15,10 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 # pylint: disable=wrong-import-position
 from shader_parts import spirv
 from shader_parts.companion import Failure
+from shader_parts.sizes import GROUPS, SIDE, TEXELS, VERTICES
 # pylint: enable=wrong-import-position
 
-SIDE, VERTICES, GROUPS, TEXELS, BUFFER = 128, 4096, 64, 64, 1 << 16
+BUFFER = 1 << 16  # bytes
 PUSHED = 128  # bytes of push constants that all devices have
 FORMATS = {"float": (100, 103, 106, 109), "int": (99, 102, 105, 108), "uint": (98, 101, 104, 107)}  # R32 to R32G32B32A32
 COLORS = {"float": 37, "int": 42, "uint": 41}  # R8G8B8A8
