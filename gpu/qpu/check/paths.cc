@@ -77,13 +77,17 @@ std::optional<HazardChecker> Paths::before(GpuAddr pc, uint64_t word, bool* know
   return (jumped ? jumped : fell)->place->checker;
 }
 
-void Paths::receive() {
-  if (!coming_ || coming_.use_count() > 1) return;
-  const std::lock_guard lock(coming_->mutex);
-  if (coming_->code)
-    code_ = std::move(coming_->code);
+/// Takes what has come. False: it is being made.
+bool Paths::receive() {
+  if (!coming_) return true;
+  if (coming_.use_count() > 1) return false;
+  const std::shared_ptr<Coming> come = std::move(coming_);
+  const std::lock_guard lock(come->mutex);
+  if (come->code)
+    code_ = std::move(come->code);
   else
     again_at_ = quiet() + kPatience;
+  return true;
 }
 
 /// The compiler works without the lock, which threads of all clients take that run such a program.
@@ -93,9 +97,7 @@ std::shared_ptr<const HostProgram> Paths::code(PartCompiler& compiler, const Pro
   std::shared_ptr<Coming> coming;
   {
     const std::lock_guard lock(mutex_);
-    receive();
-    if (coming_ && coming_.use_count() > 1) return code_;
-    coming_.reset();
+    if (!receive()) return code_;
     if (made_at_ == changes_ && !(again_at_ && quiet() >= *again_at_)) return code_;
     made_at_ = changes_;
     again_at_.reset();

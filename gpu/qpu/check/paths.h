@@ -115,7 +115,7 @@ class Paths {
   };
   /// Instructions without anything new after which code is asked for again that did not come.
   static constexpr uint64_t kPatience = 1 << 20;
-  void receive();
+  bool receive();
 
   const chip::Generation generation_;
   PlaceCount& count_;
