@@ -6,7 +6,6 @@
 #include <bit>
 #include <climits>
 #include <csignal>
-#include <iterator>
 #include <new>
 #include <span>
 #include <string>
@@ -35,6 +34,9 @@ constexpr uint32_t kAliasOfFlags[] = {0, 3, 2, 1};
 uint32_t bus_address(uint32_t physical, uint32_t flags) {
   return physical | kAliasOfFlags[flags >> 2 & 3] * kAlias;
 }
+
+/// To whole pages.
+uint64_t rounded_up(uint32_t bytes) { return (uint64_t{bytes} + kPage - 1) / kPage * kPage; }
 
 const chip::Board* board_of(Kernel& kernel) {
   const chip::Board* board = chip::find_board(kernel.gpu().profile().name);
@@ -97,18 +99,18 @@ bool Client::map_block(const Block& block, uint32_t aliases) {
   return true;
 }
 
-bool Client::charge(Call& call, Block* block) {
-  return call.account.charge(Resource::kBos, 1, &block->object) == 0 &&
-         call.account.charge(Resource::kBoBytes, block->bytes, &block->memory) == 0 &&
-         call.account.charge(Resource::kDescriptors, 1, &block->descriptor) == 0 &&
-         call.account.charge(Resource::kMappings, kAliases * kBoMappings, &block->mappings) == 0;
+/// Of a block.
+bool Client::charge(Call& call, uint32_t bytes, Charges* charges) {
+  return call.account.charge(Resource::kBos, 1, &charges->object) == 0 &&
+         call.account.charge(Resource::kBoBytes, bytes, &charges->memory) == 0 &&
+         call.account.charge(Resource::kDescriptors, 1, &charges->descriptor) == 0 &&
+         call.account.charge(Resource::kMappings, kAliases * kBoMappings, &charges->mappings) == 0;
 }
 
-/// @param address  taken from its heap, to which it goes back where the host refuses
-bool Client::add(Block block, uint32_t address, uint32_t* handle) {
-  block.address = address;
+/// @param block  its address goes back to its heap where the host refuses
+bool Client::add(Block block, uint32_t* handle) {
   if (!block.file || !map_block(block, kAliases)) {
-    (block.shared ? shared_heap_ : heap_).give_back(address);
+    heap_of(block).give_back(block.address);
     return false;
   }
   *handle = ++last_handle_;
@@ -116,20 +118,20 @@ bool Client::add(Block block, uint32_t address, uint32_t* handle) {
   return true;
 }
 
-Client::Blocks::iterator Client::drop(Blocks::iterator block) {
+void Client::drop(Blocks::iterator block) {
   unmap_block(block->second, kAliases);
-  (block->second.shared ? shared_heap_ : heap_).give_back(block->second.address);
-  return blocks_.erase(block);
+  heap_of(block->second).give_back(block->second.address);
+  blocks_.erase(block);
 }
 
 int Client::allocate(Call& call, uint32_t bytes, uint32_t alignment, uint32_t flags, uint32_t* handle) {
   *handle = 0;
-  const uint64_t rounded = (uint64_t{bytes} + kPage - 1) / kPage * kPage;
+  const uint64_t rounded = rounded_up(bytes);
   if (bytes == 0 || rounded > 1u << 30 || alignment > 1u << 30) return 0;
   Block block;
   block.bytes = static_cast<uint32_t>(rounded);
   block.flags = flags;
-  if (!charge(call, &block)) return 0;
+  if (!charge(call, block.bytes, &block.charges)) return 0;
   const std::lock_guard lock(mutex_);
   if (make_space(call) != 0) return 0;
   const auto address = heap_.take(block.bytes, std::bit_ceil(std::max(alignment, kPage)));
@@ -139,8 +141,9 @@ int Client::allocate(Call& call, uint32_t bytes, uint32_t alignment, uint32_t fl
                   bytes, user_name(call), call.file.client()->pid, (heap_.end() - heap_.begin()) >> 20);
     return 0;
   }
+  block.address = *address;
   block.file = MemoryFile::create("v3demu-bo", block.bytes);
-  add(std::move(block), *address, handle);
+  add(std::move(block), handle);
   return 0;
 }
 
@@ -158,20 +161,20 @@ void Client::drop_abandoned(size_t most) {
 bool Client::take_shared(Call& call, Block* block) {
   const auto address = shared_heap_.take(block->bytes, kPage);
   if (!address) return false;
+  Charges charges;
+  if (!charge(call, block->bytes, &charges) ||
+      vc4::device_of(call).memory()->take(block->bytes, &block->piece) != 0) {
+    shared_heap_.give_back(*address);
+    return false;
+  }
   block->address = *address;
-  if (charge(call, block) && vc4::device_of(call).memory()->take(block->bytes, &block->piece) == 0)
-    return true;
-  shared_heap_.give_back(*address);
-  block->object = {};
-  block->memory = {};
-  block->descriptor = {};
-  block->mappings = {};
-  return false;
+  block->charges = std::move(charges);
+  return true;
 }
 
 int Client::allocate_shared(Call& call, uint32_t bytes, uint32_t* address, uint32_t* handle,
                             UniqueFd* dma_buf) {
-  const uint64_t rounded = (uint64_t{bytes} + kPage - 1) / kPage * kPage;
+  const uint64_t rounded = rounded_up(bytes);
   if (rounded == 0 || rounded > UINT32_MAX) return EINVAL;  // the kernel's rounding wraps to 0
   Block block;
   block.bytes = static_cast<uint32_t>(rounded);
@@ -190,9 +193,8 @@ int Client::allocate_shared(Call& call, uint32_t bytes, uint32_t* address, uint3
   UniqueFd own = file ? open_again(file->memfd.get()) : UniqueFd();
   if (file) *dma_buf = open_again(file->memfd.get());
   if (own && *dma_buf) block.file = std::make_shared<MemoryFile>(MemoryFile{std::move(own), file->key});
-  const uint32_t physical = block.address;
-  *address = bus_address(physical, block.flags);
-  return add(std::move(block), physical, handle) ? 0 : ENOMEM;
+  *address = bus_address(block.address, block.flags);
+  return add(std::move(block), handle) ? 0 : ENOMEM;
 }
 
 int Client::lock(uint32_t handle, uint32_t* address) {
@@ -304,7 +306,7 @@ int Client::execute(Call& call, uint32_t count, uint32_t control, uint32_t timeo
 }
 
 int Client::map_memory(uint32_t physical, uint32_t bytes, UniqueFd* memory, uint32_t* offset) {
-  const uint64_t begin = physical, end = begin + (uint64_t{bytes} + kPage - 1) / kPage * kPage;
+  const uint64_t begin = physical, end = begin + rounded_up(bytes);
   const std::lock_guard lock(mutex_);
   for (const auto& [handle, block] : blocks_) {
     if (begin < block.address || end > uint64_t{block.address} + block.bytes) continue;

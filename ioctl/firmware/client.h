@@ -55,20 +55,24 @@ class Client : public DriverState {
 
  private:
   static constexpr uint32_t kAliases = 4;
+  struct Charges {
+    Charge object, memory, descriptor, mappings;
+  };
   struct Block {
     uint32_t address = 0, bytes = 0, flags = 0;
     std::shared_ptr<MemoryFile> file;
     vc4::ContiguousMemory::Piece piece;  ///< of shared memory
     bool shared = false;
-    Charge object, memory, descriptor, mappings;
+    Charges charges;
   };
 
-  static bool charge(Call& call, Block* block);
+  static bool charge(Call& call, uint32_t bytes, Charges* charges);
+  Heap& heap_of(const Block& block) { return block.shared ? shared_heap_ : heap_; }
   using Blocks = std::map<uint32_t, Block>;
-  Blocks::iterator drop(Blocks::iterator block);
+  void drop(Blocks::iterator block);
   void drop_abandoned(size_t most);
   bool take_shared(Call& call, Block* block);
-  bool add(Block block, uint32_t address, uint32_t* handle);
+  bool add(Block block, uint32_t* handle);
   int make_space(Call& call);
   int make_v3d(Call& call);
   bool map_block(const Block& block, uint32_t aliases);
