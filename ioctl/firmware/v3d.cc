@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "gpu/perf/counter_table.h"
 #include "gpu/perf/counters.h"
@@ -52,6 +53,13 @@ constexpr size_t kQueue = 16;
 /// Of programs that no EXECUTE_QPU started: JobContext::instruction_limit bounds them.
 constexpr uint64_t kNoLimit = ~uint64_t{0};
 constexpr uint32_t kRegistersBatch = 0;
+
+perf::Counts counts_of(uint64_t instructions) {
+  perf::Counts counts;
+  counts[perf::kQpuActive] = instructions;
+  perf::derive(&counts);
+  return counts;
+}
 
 }  // namespace
 
@@ -278,9 +286,11 @@ void V3d::end(const csd::UserProgram& program, int qpu, bool interrupts) {
   show_queue();
 }
 
+bool V3d::is_counting() const { return powered_ > 0 && get(kPctre) & kCountersEnabled; }
+
+/// Only while it is counting.
 void V3d::count(const perf::Counts& counts) {
-  const uint32_t enabled = powered_ ? get(kPctre) : 0;
-  if (!(enabled & kCountersEnabled)) return;
+  const uint32_t enabled = get(kPctre);
   const chip::Generation generation = profile_.generation;
   const auto sources = static_cast<uint32_t>(perf::counter_table(generation).size());
   for (uint32_t n = 0; n < kNumCounters; ++n) {
@@ -294,20 +304,18 @@ void V3d::count(const perf::Counts& counts) {
 }
 
 void V3d::executed(uint64_t instructions) {
-  perf::Counts counts;
-  counts[perf::kQpuActive] = instructions;
-  perf::derive(&counts);
   const std::lock_guard lock(mutex_);
-  count(counts);
-  told_.add(counts);
+  told_ += instructions;
+  if (is_counting()) count(counts_of(instructions));
 }
 
 /// What is known when a job has ended, and not earlier.
 void V3d::count_rest(const perf::Counts& counts) {
+  const perf::Counts told = counts_of(std::exchange(told_, 0));
+  if (!is_counting()) return;
   perf::Counts rest = counts;
-  for (size_t n = 0; n < rest.values.size(); ++n) rest.values[n] -= std::min(rest.values[n], told_.values[n]);
+  for (size_t n = 0; n < rest.values.size(); ++n) rest.values[n] -= std::min(rest.values[n], told.values[n]);
   count(rest);
-  told_ = {};
 }
 
 device::JobResult V3d::run(GpuContext& gpu, bool alone, JobControl& control) {

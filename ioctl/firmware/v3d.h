@@ -76,6 +76,7 @@ class V3d : public csd::UserQueue {
   bool write_counters(uint32_t offset, uint32_t value);
   bool write_state(uint32_t offset, uint32_t value);
   void update_reserved();
+  bool is_counting() const;
   void count(const perf::Counts& counts);
   void count_rest(const perf::Counts& counts);
   size_t most_waiting() const;
@@ -94,7 +95,7 @@ class V3d : public csd::UserQueue {
   uint64_t last_batch_ = 0;
   uint32_t requests_ = 0, completed_ = 0;
   bool overflowed_ = false;
-  perf::Counts told_{};  ///< of the job that runs, what the registers have counted or passed over
+  uint64_t told_ = 0;  ///< instructions of the job that runs that the registers have counted or passed over
 };
 
 }  // namespace v3d::ioctl::firmware
