@@ -47,6 +47,8 @@ constexpr sock_filter unless_bits(uint32_t bits, uint8_t skip) {
 }
 
 constexpr uint32_t kAsk = SECCOMP_RET_USER_NOTIF, kAllow = SECCOMP_RET_ALLOW;
+/// Stands for the one or the other of these, where only programs with /dev/mem are asked about.
+constexpr uint32_t kAskOfMemory = kAsk | 1;
 
 // Whatever can be told without the caller's memory is decided here: an answer costs two switches of
 // processes.
@@ -106,7 +108,7 @@ constexpr sock_filter kProgram[] = {
     load(low_half(3)),
     BPF_STMT(BPF_ALU | BPF_AND | BPF_K, MAP_SHARED | MAP_ANONYMOUS),
     unless(MAP_SHARED, 1),
-    give(kAsk),
+    give(kAskOfMemory),
     give(kAllow),
     // Of programs that have the registers of the V3D behind /dev/mem, SIGSEGV is the supervisor's before it
     // is theirs.
@@ -115,18 +117,18 @@ constexpr sock_filter kProgram[] = {
     unless(SIGSEGV, 4),
     load(low_half(5)),
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, shim::raw::kOwnCall, 1, 0),
-    give(kAsk),
+    give(kAskOfMemory),
     give(kAllow),
     give(kAllow),
 };
-/// The answers that only concern programs with /dev/mem: to shared mappings of files, and to rt_sigaction.
-constexpr size_t kAnswersOfMemory[] = {std::size(kProgram) - 10, std::size(kProgram) - 3};
 
 int install(unsigned long flags, bool physical_memory) {
   sock_filter program[std::size(kProgram)];
-  for (size_t i = 0; i < std::size(kProgram); ++i) program[i] = kProgram[i];
-  if (!physical_memory)
-    for (const size_t answer : kAnswersOfMemory) program[answer] = give(kAllow);
+  for (size_t i = 0; i < std::size(kProgram); ++i) {
+    program[i] = kProgram[i];
+    if (program[i].code == (BPF_RET | BPF_K) && program[i].k == kAskOfMemory)
+      program[i].k = physical_memory ? kAsk : kAllow;
+  }
   sock_fprog filter{static_cast<unsigned short>(std::size(program)), program};
   const long listener =
       syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags | SECCOMP_FILTER_FLAG_NEW_LISTENER, &filter);
