@@ -187,14 +187,20 @@ int Caller::borrow(int number) {
   return is_waiting() ? fd : -ESRCH;
 }
 
-int Caller::give(int fd, bool close_on_exec) const {
-  seccomp_notif_addfd add{};
-  add.id = call_.id;
-  add.srcfd = static_cast<uint32_t>(fd);
-  add.newfd_flags = close_on_exec ? O_CLOEXEC : 0;
-  const int number = ::ioctl(listener_, SECCOMP_IOCTL_NOTIF_ADDFD, &add);
-  return number < 0 ? -errno : number;
+/// @param flags  SECCOMP_ADDFD_FLAG_*  @param number  where these choose it
+/// @return the copy's number or a negative errno
+int Caller::add(int fd, uint32_t flags, int number, bool close_on_exec) const {
+  seccomp_notif_addfd added{};
+  added.id = call_.id;
+  added.flags = flags;
+  added.srcfd = static_cast<uint32_t>(fd);
+  added.newfd = static_cast<uint32_t>(number);
+  added.newfd_flags = close_on_exec ? O_CLOEXEC : 0;
+  const int result = ::ioctl(listener_, SECCOMP_IOCTL_NOTIF_ADDFD, &added);
+  return result < 0 ? -errno : result;
 }
+
+int Caller::give(int fd, bool close_on_exec) const { return add(fd, 0, 0, close_on_exec); }
 
 int Caller::give_high(int fd) const {
   rlimit limit{};
@@ -203,27 +209,15 @@ int Caller::give_high(int fd) const {
                                                        : static_cast<int>(limit.rlim_cur / 2);
   for (int number = first; number < first + kMostHigh && static_cast<rlim_t>(number) < limit.rlim_cur;
        ++number) {
-    if (is_there(proc_fd(number))) continue;
-    seccomp_notif_addfd add{};
-    add.id = call_.id;
-    add.flags = SECCOMP_ADDFD_FLAG_SETFD;
-    add.srcfd = static_cast<uint32_t>(fd);
-    add.newfd = static_cast<uint32_t>(number);
-    add.newfd_flags = O_CLOEXEC;
-    return ::ioctl(listener_, SECCOMP_IOCTL_NOTIF_ADDFD, &add) < 0 ? -errno : number;
+    if (!is_there(proc_fd(number))) return add(fd, SECCOMP_ADDFD_FLAG_SETFD, number, true);
   }
   return -EMFILE;
 }
 
 bool Caller::answer_with(int fd, bool close_on_exec) const {
-  seccomp_notif_addfd add{};
-  add.id = call_.id;
-  add.flags = SECCOMP_ADDFD_FLAG_SEND;
-  add.srcfd = static_cast<uint32_t>(fd);
-  add.newfd_flags = close_on_exec ? O_CLOEXEC : 0;
-  if (::ioctl(listener_, SECCOMP_IOCTL_NOTIF_ADDFD, &add) >= 0) return true;
-  if (errno == EINVAL) return false;
-  answer(-errno);
+  const int number = add(fd, SECCOMP_ADDFD_FLAG_SEND, 0, close_on_exec);
+  if (number == -EINVAL) return false;
+  if (number < 0) answer(number);
   return true;
 }
 

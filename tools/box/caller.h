@@ -58,6 +58,8 @@ class Caller {
   void pass_on() const;
 
  private:
+  int add(int fd, uint32_t flags, int number, bool close_on_exec) const;
+
   int listener_;
   seccomp_notif call_;
   int process_ = -1;  // pidfd
