@@ -30,15 +30,6 @@ constinit std::atomic<bool> installed{false};
 /// What the program wants of SIGSEGV.
 constinit struct sigaction programs_action {};
 
-/// As the kernel has it.
-struct KernelAction {
-  void (*handler)(int, siginfo_t*, void*);
-  unsigned long flags;
-  void (*restorer)();
-  uint64_t mask;
-};
-constexpr unsigned long kRestorer = 0x04000000;
-
 extern "C" void v3demu_signal_return();
 __asm__(R"(
   .text
@@ -94,11 +85,9 @@ void on_fault(int signal, siginfo_t* info, void* context) {
   if (!execute(*info, static_cast<ucontext_t*>(context))) pass_on(signal, info, context);
 }
 
-/// What a handler of the program's would run with, ours runs with.
 KernelAction own_action(const struct sigaction& program) {
-  KernelAction action{on_fault, 0, v3demu_signal_return, 0};
-  const auto flags = static_cast<unsigned long>(program.sa_flags);
-  action.flags = SA_SIGINFO | kRestorer | (flags & (SA_ONSTACK | SA_NODEFER | SA_RESTART));
+  KernelAction action{raw::address_of(on_fault), own_flags(static_cast<uint64_t>(program.sa_flags)),
+                      raw::address_of(v3demu_signal_return), 0};
   memcpy(&action.mask, &program.sa_mask, sizeof(action.mask));
   return action;
 }
@@ -109,8 +98,8 @@ void install() {
     KernelAction old{};
     set_action(nullptr, &old);
     programs_action = {};
-    programs_action.sa_sigaction = old.handler;
-    programs_action.sa_flags = static_cast<int>(old.flags & ~kRestorer);
+    memcpy(&programs_action.sa_sigaction, &old.handler, sizeof(old.handler));
+    programs_action.sa_flags = static_cast<int>(old.flags & ~kRestorerFlag);
     memcpy(&programs_action.sa_mask, &old.mask, sizeof(old.mask));
     const KernelAction own = own_action(programs_action);
     set_action(&own, nullptr);

@@ -31,16 +31,12 @@ constexpr uint32_t kStore = 0xc00064ff;
 /// What it returns besides the address of the program's own handler.
 enum Next : int64_t { kGoOn = 0, kDie = 1 };
 
-/// As the kernel has it.
-struct Action {
-  uint64_t handler, flags, restorer, mask;
-};
 struct Record {
   uint64_t magic;
-  Action program;  ///< what the program has set
-  Action own;      ///< what stands in the kernel
+  shim::KernelAction program;  ///< what the program has set
+  shim::KernelAction own;      ///< what stands in the kernel
 };
-constexpr uint64_t kMagic = 0x766533642d736567, kRestorerFlag = 0x04000000;
+constexpr uint64_t kMagic = 0x766533642d736567;
 
 // The handler. In edi, rsi and rdx it has what a handler of the program's gets, to which it may jump.
 extern "C" const char v3demu_box_handler[], v3demu_box_restorer[], v3demu_box_handler_end[];
@@ -89,10 +85,8 @@ bool has_handler(const Caller& caller, Record* record) {
   return caller.read(record, kRecord, sizeof *record) && record->magic == kMagic;
 }
 
-/// What a handler of the program's would run with, ours runs with.
-Action own_action(const Action& program) {
-  const uint64_t kept = SA_ONSTACK | SA_NODEFER | SA_RESTART;
-  return {kCode, SA_SIGINFO | kRestorerFlag | (program.flags & kept),
+shim::KernelAction own_action(const shim::KernelAction& program) {
+  return {kCode, shim::own_flags(program.flags),
           kCode + static_cast<uint64_t>(v3demu_box_restorer - v3demu_box_handler), program.mask};
 }
 
@@ -190,7 +184,7 @@ void answer_register_store(Caller& caller) {
     caller.answer(kGoOn);
     return;
   }
-  const Action program = record.program;
+  const shim::KernelAction program = record.program;
   const auto dfl = shim::raw::address_of(SIG_DFL), ign = shim::raw::address_of(SIG_IGN);
   const bool is_function = program.handler != dfl && program.handler != ign;
   if (is_function && program.flags & SA_RESETHAND) {
@@ -204,7 +198,7 @@ bool answer_action(Caller& caller) {
   const __u64* args = caller.data().args;
   Record record;
   if (args[0] != SIGSEGV || args[3] != sizeof(uint64_t) || !has_handler(caller, &record)) return false;
-  const Action before = record.program;
+  const shim::KernelAction before = record.program;
   if (args[1] && !caller.read(&record.program, args[1], sizeof record.program)) {
     caller.answer(-EFAULT);
     return true;
