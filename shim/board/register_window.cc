@@ -62,8 +62,7 @@ bool execute(const siginfo_t& info, ucontext_t* context) {
 /// The kernel has done for the program's action what its flags and mask say: they are ours as well.
 void pass_on(int signal, siginfo_t* info, void* context) {
   const struct sigaction action = programs_action;
-  const bool is_function =
-      action.sa_flags & SA_SIGINFO || (action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN);
+  const bool is_function = action.sa_handler != SIG_DFL && action.sa_handler != SIG_IGN;
   if (!is_function || action.sa_flags & static_cast<int>(SA_RESETHAND)) {
     // A fault cannot be ignored: the instruction is executed again, and the kernel ends the program.
     programs_action = {};

@@ -95,6 +95,20 @@ void test_handlers() {
   check(signal(SIGSEGV, SIG_DFL) != SIG_DFL, "signal forgot the handler");
 }
 
+/// SA_SIGINFO makes no function of SIG_IGN: a signal that a process sends is ignored.
+void test_ignoring() {
+  const pid_t child = fork();
+  if (child == 0) {
+    struct sigaction ignore = {};
+    ignore.sa_handler = SIG_IGN;
+    ignore.sa_flags = SA_SIGINFO;
+    _exit(sigaction(SIGSEGV, &ignore, nullptr) == 0 && raise(SIGSEGV) == 0 ? 0 : 1);
+  }
+  int status = 0;
+  check(child > 0 && waitpid(child, &status, 0) == child, "no child that ignores");
+  check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "an ignored signal ends a child");
+}
+
 void test_registers() {
   check(get(kIdent0) == 0x02443356, "V3D_IDENT0");
   set(kIdent0, 5);
@@ -171,6 +185,7 @@ int main(int count, char** arguments) {
   test_registers();
   test_handlers();
   test_registers();
+  test_ignoring();
   test_fork();
 
   std::memcpy(memory, code.data(), code.size());
