@@ -63,29 +63,25 @@ bool are_two_sides(const Edge& a, const Edge& b) { return a.a == -b.a && a.b == 
 std::unique_ptr<const HiddenEntries> HiddenEntries::create(const JobContext& job, const tlb::Config& config,
                                                            const std::vector<PreparedDraw>& draws) {
   if (job.counted() || job.watch != nullptr || job.work != nullptr || !has_one_color(config)) return nullptr;
-  bool hides = false;
+  auto roles = std::make_unique<Role[]>(draws.size());
+  bool hides = false, covers = false;
   WorkMeter meter(&job);
-  for (const PreparedDraw& draw : draws) {
+  for (size_t i = 0; i < draws.size(); ++i) {
     if (!meter.charge(kDrawCost)) return nullptr;
-    if (draw.draw == nullptr) continue;
-    hides = hides || state_hides(draw);
-    if (hides && state_covers(draw))
-      return std::unique_ptr<const HiddenEntries>(new HiddenEntries(job, config, draws));
+    if (draws[i].draw == nullptr) continue;
+    roles[i].covers = state_covers(draws[i]);
+    roles[i].hides = state_hides(draws[i]);
+    roles[i].writes_depth = draws[i].state().cfg.z_write;
+    hides = hides || roles[i].hides;
+    covers = covers || (hides && roles[i].covers);
   }
-  return nullptr;
+  if (!covers) return nullptr;
+  return std::unique_ptr<const HiddenEntries>(new HiddenEntries(job, config, draws, std::move(roles)));
 }
 
 HiddenEntries::HiddenEntries(const JobContext& job, const tlb::Config& config,
-                             const std::vector<PreparedDraw>& draws)
-    : job_(job), config_(config), draws_(draws), roles_(std::make_unique<Role[]>(draws.size())) {
-  WorkMeter meter(&job);
-  for (size_t i = 0; i < draws.size() && meter.charge(kDrawCost); ++i) {
-    if (draws[i].draw == nullptr) continue;
-    roles_[i].covers = state_covers(draws[i]);
-    roles_[i].hides = state_hides(draws[i]);
-    roles_[i].writes_depth = draws[i].state().cfg.z_write;
-  }
-}
+                             const std::vector<PreparedDraw>& draws, std::unique_ptr<Role[]> roles)
+    : job_(job), config_(config), draws_(draws), roles_(std::move(roles)) {}
 
 /// Of the first programs of a job; of others nothing is known. What is found out takes a while: it is charged
 /// without the lock, which others of the job may want.

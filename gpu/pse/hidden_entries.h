@@ -44,7 +44,8 @@ class HiddenEntries {
     bool writes_depth = false;
   };
 
-  HiddenEntries(const JobContext& job, const tlb::Config& config, const std::vector<PreparedDraw>& draws);
+  HiddenEntries(const JobContext& job, const tlb::Config& config, const std::vector<PreparedDraw>& draws,
+                std::unique_ptr<Role[]> roles);
   const Role& with_program(uint32_t draw, WorkMeter& meter) const;
   ProgramEffects effects_of(const PreparedDraw& draw, WorkMeter& meter) const;
   struct Cuts {
