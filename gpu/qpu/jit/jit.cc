@@ -32,17 +32,16 @@ constexpr int kAttempts = 6;
 /// Of a node, in the units of a WorkMeter.
 constexpr uint32_t kCompileCost = 200;
 
-/// The word of an instruction, if it is part of what is to be compiled.
-using Reader = absl::FunctionRef<std::optional<uint64_t>(GpuAddr address)>;
+using WordOf = absl::FunctionRef<std::optional<uint64_t>(GpuAddr address)>;
 
 /// @param most  words
 /// @param content  gets the words that it is made of
 /// @param is_whole  cleared when there were more
-flow::Flow flow_of(const flow::Setting& setting, size_t most, Reader reader, CodeContent& content,
+flow::Flow flow_of(const flow::Setting& setting, size_t most, WordOf word_of, CodeContent& content,
                    bool& is_whole) {
   std::vector<std::pair<int32_t, uint64_t>> words;
   const auto read = [&](int32_t index) -> std::optional<uint64_t> {  // of each once
-    const std::optional<uint64_t> word = reader(*setting.entry + static_cast<uint32_t>(index) * 8);
+    const std::optional<uint64_t> word = word_of(*setting.entry + static_cast<uint32_t>(index) * 8);
     if (!word) return {};
     is_whole = is_whole && words.size() < most;
     if (!is_whole) return {};
@@ -255,44 +254,41 @@ struct JitCompiler::Source {
 
 std::shared_ptr<const HostProgram> JitCompiler::compile(const Program& program, Memory memory,
                                                         bool final_section, bool* later) {
-  const host_time::Scope host(host_time::Block::kCompiling);
-  const auto begin = std::chrono::steady_clock::now();
-  const bool at_once = warm_up_ == 0;
-  CodeContent content;
-  bool is_whole = true;
   const auto read = [&](GpuAddr address) -> std::optional<uint64_t> {
     if (!program.knows_page(address)) return {};
     return program.word(memory, address);
   };
-  const flow::Flow flow =
-      flow_of({program.generation(), final_section, program.entry(), at_once ? kMaxNodes : kMaxNodesAtOnce},
-              at_once ? kMaxWords : kMaxWordsAtOnce, read, content, is_whole);
-  if (!at_once && (!is_whole || flow.nodes.size() > kMaxNodesAtOnce)) {
+  return compile_now(program, final_section, read, [&] {
     *later = true;
     compile_beside(program, final_section, PagesOfCode(program, memory), {});
-    return nullptr;
-  }
-  g_longest_compiled.note(static_cast<uint32_t>(flow.nodes.size()) * kCompileCost);
-  return compile_flow({program.owner(), program.entry()}, flow, std::move(content), begin);
+  });
 }
 
 std::shared_ptr<const HostProgram> JitCompiler::compile_part(const Program& program, bool final_section,
                                                              Words words, Receiver later) {
-  const host_time::Scope host(host_time::Block::kCompiling);
-  const auto begin = std::chrono::steady_clock::now();
-  const bool at_once = warm_up_ == 0;
-  const auto read = [words = std::move(words)](GpuAddr address) -> std::optional<uint64_t> {
+  const Reader read = [words = std::move(words)](GpuAddr address) -> std::optional<uint64_t> {
     const auto found = std::lower_bound(words.begin(), words.end(), std::pair(address, uint64_t{0}));
     if (found == words.end() || found->first != address) return {};
     return found->second;
   };
+  return compile_now(program, final_section, read,
+                     [&] { compile_beside(program, final_section, read, std::move(later)); });
+}
+
+/// @param beside  called instead where a thread that is about to run the program would wait too long
+std::shared_ptr<const HostProgram> JitCompiler::compile_now(const Program& program, bool final_section,
+                                                            const Reader& words,
+                                                            absl::FunctionRef<void()> beside) {
+  const host_time::Scope host(host_time::Block::kCompiling);
+  const auto begin = std::chrono::steady_clock::now();
+  const bool at_once = warm_up_ == 0;
   CodeContent content;
   bool is_whole = true;
   const flow::Flow flow =
       flow_of({program.generation(), final_section, program.entry(), at_once ? kMaxNodes : kMaxNodesAtOnce},
-              at_once ? kMaxWords : kMaxWordsAtOnce, read, content, is_whole);
+              at_once ? kMaxWords : kMaxWordsAtOnce, words, content, is_whole);
   if (!at_once && (!is_whole || flow.nodes.size() > kMaxNodesAtOnce)) {
-    compile_beside(program, final_section, read, std::move(later));
+    beside();
     return nullptr;
   }
   g_longest_compiled.note(static_cast<uint32_t>(flow.nodes.size()) * kCompileCost);

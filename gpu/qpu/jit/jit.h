@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/jit/beside.h"
 #include "gpu/qpu/jit/code/code_cache.h"
@@ -106,7 +107,10 @@ class JitCompiler : public Compiler, public PartCompiler {
   std::shared_ptr<const HostProgram> compile_flow(const Source& source, const flow::Flow& flow,
                                                   CodeContent content,
                                                   std::chrono::steady_clock::time_point begin);
+  /// The word of an instruction, if it is part of what is to be compiled.
   using Reader = std::function<std::optional<uint64_t>(GpuAddr address)>;
+  std::shared_ptr<const HostProgram> compile_now(const Program& program, bool final_section,
+                                                 const Reader& words, absl::FunctionRef<void()> beside);
   void compile_beside(const Program& program, bool final_section, Reader words, Receiver receiver);
   const Target target_;
   const uint64_t warm_up_;
