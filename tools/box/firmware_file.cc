@@ -11,7 +11,6 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 #include "tools/box/caller.h"

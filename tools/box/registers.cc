@@ -8,14 +8,12 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstring>
-#include <mutex>
+#include <cstddef>
 
 #include "ioctl/link/firmware.h"
 #include "shim/board/firmware_calls.h"
 #include "shim/board/register_store.h"
 #include "shim/process/raw.h"
-#include "tools/box/box.h"
 #include "tools/box/injection.h"
 
 namespace v3d::box {
