@@ -67,11 +67,7 @@ Knock take_knock(int own_end, UniqueFd* connection) {
   message.msg_iovlen = 1;
   message.msg_control = control;
   message.msg_controllen = sizeof control;
-  // What came before is not closed yet.
-  if (!ioctl::closer_has_room()) {
-    shutdown(own_end, SHUT_RD);
-    return Knock::kNeverAgain;
-  }
+  if (!ioctl::closer_has_room()) return Knock::kLater;  // what came before is not closed yet
   const ssize_t got = recvmsg(own_end, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (got < 0) return Knock::kNothing;
   std::optional<ucred> sender;
@@ -89,8 +85,7 @@ Knock take_knock(int own_end, UniqueFd* connection) {
   if (got != 1) {
     // Nobody can leave anything in its queue from now on, not even a descriptor of the node itself, by which
     // it would stay open for ever.
-    ioctl::empty_queue(own_end);
-    return Knock::kNeverAgain;
+    return ioctl::empty_queue(own_end) ? Knock::kNeverAgain : Knock::kLater;
   }
   if (fds.size() != 1 || !sender || !is_made_by(*sender, fds[0].get())) return Knock::kNothing;
   *connection = fds[0].take();

@@ -35,7 +35,7 @@ constexpr uint64_t kListenerKey = 0, kWakeKey = 1, kFirstWatch = 2;
 constexpr int64_t kStartGraceNs = 1'000'000'000;
 /// A killed process has its queued jobs dropped at once there, and what runs goes on: here so long.
 constexpr int64_t kKilledGraceNs = 500'000'000;
-constexpr int kDrainPeriodMs = 50;
+constexpr int kDrainPeriodMs = 50, kRoomPeriodMs = 20;
 /// So soon after the end of its window what the log left out is told.
 constexpr int kReportPeriodMs = LogLimiter::kWindowNs / 1'000'000;
 
@@ -133,6 +133,8 @@ void Server::run(ioctl::UniqueFd listener) {
   while (!stop_) {
     int timeout_ms = -1;
     if (drain()) timeout_ms = kDrainPeriodMs;
+    if (go_on_where_there_was_no_room())
+      timeout_ms = timeout_ms < 0 ? kRoomPeriodMs : std::min(timeout_ms, kRoomPeriodMs);
     report_left_out();
     if (client_left_)
       timeout_ms = timeout_ms < 0 ? kMemoryReturnPeriodMs : std::min(timeout_ms, kMemoryReturnPeriodMs);
@@ -192,7 +194,7 @@ void Server::give_memory_back() {
   if (memory_return_.look(now, jobs, client_left_.exchange(false))) chores_.add([] { malloc_trim(0); });
 }
 
-bool Server::watch(int socket, std::function<void()> gone, std::function<bool()> readable) {
+bool Server::watch(int socket, std::function<void()> gone, std::function<Again()> readable) {
   epoll_event event = {};
   // Hang-up is always reported.
   event.events = EPOLLONESHOT | (readable ? uint32_t{EPOLLIN} : 0u);
@@ -226,16 +228,32 @@ void Server::look_at_watch(uint64_t key, uint32_t events) {
     tell_gone(watch.gone);
     return;
   }
-  if (watch.readable && !watch.readable()) watch.readable = nullptr;
-  epoll_event event = {};
-  event.events = EPOLLONESHOT | (watch.readable ? uint32_t{EPOLLIN} : 0u);
-  event.data.u64 = key;
+  const Again again = watch.readable ? watch.readable() : Again::kNever;
+  if (again == Again::kNever) watch.readable = nullptr;
+  if (again == Again::kWhenThereIsRoom) without_room_.push_back(key);
   const int socket = watch.socket;
   {
     const std::lock_guard lock(mutex_);
     watches_[key] = std::move(watch);
   }
+  watch_again(key, socket, again == Again::kWhenReadable);
+}
+
+void Server::watch_again(uint64_t key, int socket, bool readable) {
+  epoll_event event = {};
+  event.events = EPOLLONESHOT | (readable ? uint32_t{EPOLLIN} : 0u);
+  event.data.u64 = key;
   epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, socket, &event);
+}
+
+bool Server::go_on_where_there_was_no_room() {
+  if (without_room_.empty() || !ioctl::closer_has_room()) return !without_room_.empty();
+  for (const uint64_t key : std::exchange(without_room_, {})) {
+    const std::lock_guard lock(mutex_);
+    const auto known = watches_.find(key);
+    if (known != watches_.end()) watch_again(key, known->second.socket, true);
+  }
+  return false;
 }
 
 void Server::accept_client(int listener) {
@@ -251,21 +269,22 @@ void Server::accept_client(int listener) {
   serve_connection(std::move(socket), std::nullopt);
 }
 
-bool Server::answer_door(uint64_t token) {
+Server::Again Server::answer_door(uint64_t token) {
   const LogScope scope(&newcomers());
   std::shared_ptr<const ioctl::UniqueFd> own_end;
   uint32_t minor = 0;
   {
     const std::lock_guard lock(mutex_);
     const auto it = files_.find(token);
-    if (it == files_.end()) return false;
+    if (it == files_.end()) return Again::kNever;
     own_end = it->second.own_end;
     minor = it->second.file->minor();
   }
   ioctl::UniqueFd connection;
   const Knock knock = take_knock(own_end->get(), &connection);
   if (knock == Knock::kConnection) serve_connection(std::move(connection), minor);
-  return knock != Knock::kNeverAgain;
+  if (knock == Knock::kLater) return Again::kWhenThereIsRoom;
+  return knock == Knock::kNeverAgain ? Again::kNever : Again::kWhenReadable;
 }
 
 void Server::serve_connection(ioctl::UniqueFd socket, std::optional<uint32_t> node) {

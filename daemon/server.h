@@ -121,20 +121,25 @@ class Server : private ioctl::Host {
 
   /// Makes it known to clients. 0, EMFILE or ENOMEM.
   int enter_file(std::shared_ptr<ioctl::File> file, int flags, NodeCharges charges, OpenedFile* opened);
+  /// Whether a descriptor is read again: when more has come, when ioctl::closer_has_room(), or not at all.
+  enum class Again { kWhenReadable, kWhenThereIsRoom, kNever };
   /// What the loop does about a descriptor: `gone` when it hangs up, which ends it; before that `readable`,
-  /// if there is one, as long as that returns true.
+  /// if there is one.
   struct Watch {
     std::function<void()> gone;
-    std::function<bool()> readable;
+    std::function<Again()> readable;
     int socket;
   };
-  bool watch(int socket, std::function<void()> gone, std::function<bool()> readable);
+  bool watch(int socket, std::function<void()> gone, std::function<Again()> readable);
   void look_at_watch(uint64_t key, uint32_t events);
+  void watch_again(uint64_t key, int socket, bool readable);
+  /// Goes on with those that wait for room. @return  whether some still do
+  bool go_on_where_there_was_no_room();
   /// Makes the loop look around.
   void wake();
   void accept_client(int listener);
   /// Takes a message from the client's end of a node. False when none is to be waited for any more.
-  bool answer_door(uint64_t token);
+  Again answer_door(uint64_t token);
   /// Serves what connected, or refuses it. @param node  through which; nothing: the control socket
   void serve_connection(ioctl::UniqueFd socket, std::optional<uint32_t> node);
   /// Who connected; without an account when the connection cannot be afforded. False when it is nobody to be
@@ -190,6 +195,7 @@ class Server : private ioctl::Host {
   int64_t last_retired_ns_ = 0;
   std::unordered_map<uint64_t, Watch> watches_;  // by epoll key
   uint64_t next_watch_;
+  std::vector<uint64_t> without_room_;   // keys of watches; of the loop's thread
   std::map<uint64_t, int> connections_;  // sockets of the running sessions
   uint64_t next_connection_ = 0;
   std::condition_variable connection_ended_;

@@ -46,6 +46,8 @@ class Lingering {
   /// Somebody else is the last to close it from here on. (Closed while another holder lives, it does not
   /// wait.)
   void pass_on() { end_.reset(); }
+  /// Whoever closes it has waited long enough.
+  void let_go() { reader_.reset(); }
 
  private:
   UniqueFd listener_, reader_, end_;
@@ -131,6 +133,32 @@ TEST_F(DoorTest, NothingStaysInItsQueue) {
   EXPECT_TRUE(eventually([&] { return send(node.get(), "x", 1, MSG_NOSIGNAL) < 0; }));
   node.reset();
   client.disconnect();
+  EXPECT_TRUE(eventually([&] { return no_open_nodes(); }));
+}
+
+// Who closes descriptors may be busy, and a node that lies in its own queue wait for that, but not for ever.
+TEST_F(DoorTest, NothingStaysInItsQueueWhileNoMoreCanBeClosed) {
+  start();
+  Client client(path_);
+  uint64_t token;
+  UniqueFd later = client.open(kRenderNode, &token), last_words = client.open(kRenderNode, &token);
+  int ends[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
+  UniqueFd sender(ends[0]), queue(ends[1]);
+  Lingering slow;
+  ASSERT_EQ(send_descriptor(sender.get(), slow.fd()), 0);
+  slow.pass_on();
+  ioctl::close_elsewhere(std::move(queue));
+  while (ioctl::closer_has_room()) ioctl::close_elsewhere(UniqueFd(dup(sender.get())));
+  EXPECT_EQ(send_descriptor(later.get(), later.get()), 0);
+  EXPECT_EQ(send_descriptor(last_words.get(), last_words.get(), "no", 2), 0);
+  send_descriptor(last_words.get(), last_words.get());
+  EXPECT_NE(client.command("status"), "");
+  later.reset();
+  last_words.reset();
+  client.disconnect();
+  EXPECT_FALSE(ioctl::closer_has_room());
+  slow.let_go();
   EXPECT_TRUE(eventually([&] { return no_open_nodes(); }));
 }
 
