@@ -24,8 +24,8 @@ TEST(RecorderTables, PacketsAreAsLong) {
     const uint32_t more = opcode == PACKET_CLEAR_TILE_BUFFERS && is_of_42_alone;
     EXPECT_EQ(packet_bytes[opcode] + more, packet.length) << packet.name;
   }
-  for (uint8_t opcode = 0; opcode < std::size(packet_bytes); ++opcode)
-    EXPECT_TRUE(packet_bytes[opcode] == 0 || known.contains(opcode)) << int{opcode};
+  for (size_t opcode = 0; opcode < std::size(packet_bytes); ++opcode)
+    EXPECT_TRUE(packet_bytes[opcode] == 0 || known.contains(static_cast<uint8_t>(opcode))) << opcode;
 }
 
 TEST(RecorderTables, RequestsAreThoseOfTheKernel) {

@@ -16,18 +16,20 @@ KINDS = ("ioctls", "captures", "kills", "forks", "exhaustions")
 
 # run: called with an Assault. point: of the list in docs/security.md. seconds: in a short run; it ends by itself or is
 # killed then. processes: so many at once. shared: other attacks may run beside it. root: it needs to be root. boards: on which
-# it makes sense. charged: bytes of the daemon's memory that it is after and each of its processes may have.
-Attack = collections.namedtuple("Attack", "name group point run seconds processes shared root boards charged")
+# it makes sense. charged: bytes of the daemon's memory that it is after and each of its processes may have. refused: whether
+# it sends jobs that are refused; those of others would not reach what they are after then.
+Attack = collections.namedtuple("Attack", "name group point run seconds processes shared root boards charged refused")
 ATTACKS = {}
 SHORTAGE = "HOSTILE_SHORTAGE"  # in the environment of attackers of a daemon that lacks something
 UNDISTURBED = "HOSTILE_UNDISTURBED"  # in that of attackers that have all their time, and no other attack beside them
 
 
-def attack(point, seconds=2.0, processes=1, shared=True, root=False, boards=(board.DEFAULT,), charged=0):
+def attack(point, seconds=2.0, processes=1, shared=True, root=False, boards=(board.DEFAULT,), charged=0,
+           refused=False):
     def add(run):
         group = run.__module__.rpartition(".")[2]
         ATTACKS[run.__name__] = Attack(run.__name__, group, point, run, seconds, processes, shared, root,
-                                      frozenset(boards), charged)
+                                      frozenset(boards), charged, refused)
         return run
     return add
 

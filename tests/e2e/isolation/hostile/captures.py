@@ -99,7 +99,7 @@ def _choose(a):
         return file.read()
 
 
-@attack(point=10, seconds=4, boards=board.ALL)
+@attack(point=10, seconds=4, boards=board.ALL, refused=True)
 def replayed_mutations(a):
     """`v3demu replay` and `v3demu decode` of mutated captures: they end by themselves with exit status 0 or 1."""
     without_library = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
@@ -178,7 +178,7 @@ class Replayer:
             device.close()
 
 
-@attack(point=4, seconds=4)
+@attack(point=4, seconds=4, refused=True)
 def live_mutations(a):
     """The jobs of mutated captures, with their memory, submitted by a client."""
     while a.going():

@@ -13,7 +13,7 @@ from . import board
 
 # rss, maps, fds, threads: of the process; address: bytes of address space; cpu: seconds.
 Figures = collections.namedtuple("Figures", "rss maps fds threads address cpu")
-Status = collections.namedtuple("Status", "nodes connections leaving queued clients resets")
+Status = collections.namedtuple("Status", "nodes connections leaving queued clients resets refused")
 REPORT = re.compile(r"ERROR: (?:Address|Leak|Memory)Sanitizer(?!: Leak)|WARNING: ThreadSanitizer|runtime error:|"
                     r"SUMMARY: \w+Sanitizer|terminate called|Assertion .* failed")
 
@@ -41,7 +41,9 @@ def parse_status(text):
             pid, objects = map(int, found.groups())
             clients[pid] = clients.get(pid, 0) + objects
     resets = re.search(r"(\d+) GPU resets", text)
-    return Status(nodes, connections, leaving, queued, clients, int(resets.group(1)) if resets else 0)
+    refused = re.search(r"^GPU errors: .*?(\d+) refused jobs", text, re.M)
+    return Status(nodes, connections, leaving, queued, clients, int(resets.group(1)) if resets else 0,
+                  int(refused.group(1)) if refused else 0)
 
 
 class Build:

@@ -74,6 +74,7 @@ LARGEST = 65535  # pixels of a frame, each way
 VERTICES = 1 << 27  # of a draw
 DERIVED_BYTES = 2 << 30  # of a client, by docs/security.md; shaded vertices are charged to it
 SQUARE, BINNED = 16384, 100  # the same of frames that are only binned, and how many
+LARGEST_RENDERED, PASSES = 7680, 100  # pixels each way; how often such a frame goes over its tiles
 
 
 def bits(size, *fields):
@@ -194,12 +195,12 @@ def many_vertices(a):
 def huge_targets(a):
     """Frames of a gigabyte that are cleared and stored, tile by tile over each other."""
     device = a.device()
-    commands, tiles, image = device.bo(1 << 16), device.bo(1 << 18), device.bo(8 << 20)
+    commands, tiles, image = device.bo(1 << 19), device.bo(1 << 18), device.bo(8 << 20)
     stride = 256  # of rows: less than those of the frame
-    at = commands.address
+    at, side = commands.address, LARGEST_RENDERED
     generic = lists.generic_tile(image.address, stride)
-    parts = {0: lists.start_binning(SQUARE, SQUARE) + lists.FLUSH, 256: generic,
-             512: lists.render(SQUARE, SQUARE, a.random.getrandbits(32), at + 256, len(generic))}
+    parts = {0: lists.start_binning(side, side) + lists.FLUSH, 256: generic,
+             512: lists.render(side, side, a.random.getrandbits(32), at + 256, len(generic), PASSES)}
     for offset, data in parts.items():
         words = array.array("I", data.ljust(-(-len(data) // 4) * 4, b"\0"))
         commands.words[offset // 4:offset // 4 + len(words)] = memoryview(words)

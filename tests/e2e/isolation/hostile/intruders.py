@@ -277,7 +277,7 @@ def check_ioctls(a, libc, device, bad):
         raise Unexpected(f"ioctl with its argument at {bad:#x}: errno {ctypes.get_errno()}")
 
 
-@attack(point=11, processes=2)
+@attack(point=11, processes=2, refused=True)
 def log_storm(a):
     """Mistakes of every kind as fast as they can be made: each is worth a line of the log."""
     device = a.device()

@@ -118,7 +118,7 @@ def endless_render(a):
 def endless_tiles(a):
     """A render list that makes progress for ever: it branches back over the tiles that it draws."""
     def make(at):
-        generic = lists.generic_tile(at - 0x2000, 256)
+        generic = lists.generic_tile(at - 0x3000, 64)  # where nothing else is
         drawing = lists.render(64, 64, 7, at + 0x1000, len(generic))[:-1]  # without its end
         again = drawing[:-3] + b"\x01" + drawing[-3:] + lists.branch(at + len(drawing) - 3)
         return again.ljust(0x1000, b"\0") + generic
@@ -200,7 +200,7 @@ def queue_of_the_dead(a):
         time.sleep(0.2)
 
 
-@attack(point=4, seconds=3, processes=2)
+@attack(point=4, seconds=3, processes=2, refused=True)
 def garbage_jobs(a):
     device = a.device()
     while a.going():

@@ -47,9 +47,9 @@ def generic_tile(image, stride):
     return bytes([125, 26]) + store + bytes([25, 27]) + RETURN
 
 
-def render(width, height, color, generic, generic_size):
-    """Fills the image that the generic list names with a colour."""
+def render(width, height, color, generic, generic_size, passes=1):
+    """Fills the image that the generic list names with a colour, so many times."""
     across = -(-width // (4 * TILE)), -(-height // (4 * TILE))
     supertiles = b"".join(bytes([23, x, y]) for y in range(across[1]) for x in range(across[0]))
-    return (configure(width, height, color) + struct.pack("<BII", 20, generic, generic + generic_size) + supertiles +
+    return (configure(width, height, color) + struct.pack("<BII", 20, generic, generic + generic_size) + supertiles * passes +
             bytes([13]))

@@ -17,7 +17,7 @@ from .assault import HUNG_UP, Unexpected, attack, raise_descriptors
 
 OBJECTS = 100_000  # of a page each, which a kernel gives to one client
 FILL = "tmuwt - ; ldunifrf.rf1\n mov tmud, 7\n mov tmua, rf1\n tmuwt -\nend\n"
-F_ADD_SEALS, F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW = 1033, 1, 2, 4
+F_ADD_SEALS, F_GET_SEALS, F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW = 1033, 1034, 1, 2, 4
 
 
 # An object of which a submit takes the handle alone.
@@ -190,6 +190,9 @@ def use_import(device, program, fd, size):
         if error.errno not in (*drm.REFUSALS, errno.EINVAL):
             raise Unexpected(f"PRIME_FD_TO_HANDLE: {error}") from error
         return False
+    # Its size would not be for ever.
+    if not fcntl.fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK:
+        raise Unexpected("memory is taken that can be cut")
     offset = device.ioctl(drm.READ_WRITE, 0x45, v3d_drm.GemClose(handle=handle)).pad  # GET_BO_OFFSET
     qpu_program.load(program, FILL, [offset + size - 4096])
     device.submit_csd(qpu_program.config(device, program, 1), [program])

@@ -7,6 +7,7 @@ import re
 import select
 import socket
 import struct
+import threading
 import time
 
 import v3d_drm
@@ -18,6 +19,7 @@ MEBIBYTE = 1 << 20
 UNFINISHED = 20  # connections with a request of nearly the largest size
 COPIES = 131_072
 LINGERING = 200
+ANSWER = 2.5  # seconds until whoever sends such a descriptor is answered; less than siege.GRACE
 
 
 def push(connection, data, patience=0.5):
@@ -139,18 +141,26 @@ def descriptors_that_linger(a):
         held.append(receiver)
         with contextlib.suppress(*(error for error in HUNG_UP if error is not socket.timeout)):
             connection = a.connection()
-            connection.socket.settimeout(10 if a.plenty else 30)
+            connection.socket.settimeout(ANSWER if a.undisturbed else 30)
             token, _ = connection.open()
             payload = wire.ioctl_payload(token, drm.READ_WRITE, drm.PRIME_FD_TO_HANDLE, drm.PrimeHandle(fd=0), num_fds=1)
             for op, content in ((wire.IOCTL, payload), (wire.COMMAND, b"status")):
                 try:
-                    connection.ask(op, content, [sender.fileno()])
+                    # Behind another question, so that the daemon is the last that has it.
+                    connection.send(wire.message(wire.COMMAND, b"status"))
+                    connection.send(wire.message(op, content), [sender.fileno()])
+                    # In a thread: should the daemon have been faster, it is this program that has to wait.
+                    threading.Thread(target=sender.close, daemon=True).start()
+                    connection.answer()
+                    connection.answer()
                 except socket.timeout as error:
                     raise Unexpected("no answer to who sends a socket that lingers") from error
                 except OSError as error:
                     if isinstance(error, HUNG_UP):
                         raise
-        sender.close()
+                sender, receiver = lingering(listener, 30)
+                held.append(receiver)
+        threading.Thread(target=sender.close, daemon=True).start()
     a.hold()
 
 

@@ -145,7 +145,7 @@ class Siege:
     def run(self, attack, seed, seconds):
         begin_alone = time.monotonic()
         self.wait(ALONE)
-        log_before = os.path.getsize(self.daemon.log_path)
+        log_before, refused_before = os.path.getsize(self.daemon.log_path), self.refused()
         peak, begin = Peak(self.daemon), time.monotonic()
         counters = [os.path.join(self.folder, f"counters-{i}") for i in range(attack.processes)]
         for path in counters:
@@ -161,6 +161,9 @@ class Siege:
         span = begin_alone, begin, self.finish()
         after = self.settle(problems)
         problems = self.judge(*span, log_before) + problems
+        refused = self.refused() - refused_before
+        if refused > 0 and not (attack.refused or self.shortage):
+            problems.append(f"{refused} jobs are refused, which do not reach what the attack is after")
         victim = self.victims[0]
         latency, control, alone = victim.took(*span[1:]), self.control.took(*span[1:]), victim.took(*span[:2])
         counts = sum((Counters.read(path) for path in counters), collections.Counter())
@@ -168,6 +171,11 @@ class Siege:
         if most - self.first.rss > self.allowance.peak + attack.processes * attack.charged:
             problems.append(f"the daemon took {most >> 20} MiB of its own, {self.first.rss >> 20} at first")
         return Outcome(attack, seed, problems, latency, control, alone, self.first, most, after, counts)
+
+    def refused(self):
+        """How many jobs were, so far."""
+        status = self.daemon.status()
+        return status.refused if status else 0
 
     def finish(self):
         """After the end of attackers: what still stands in queues then is part of the attack. The time when it ends."""

@@ -232,7 +232,7 @@ def mailbox_storm(a):
             mailbox.ask(vc4_drm.RELEASE, handle)
 
 
-@attack(point=5, seconds=3, processes=2, boards=(board.VIDEOCORE,))
+@attack(point=5, seconds=3, processes=2, boards=(board.VIDEOCORE,), refused=True)
 def random_firmware(a):
     """Requests for the firmware with any numbers, programs that registers start among them, on a connection of its own."""
     connection = a.connection()
@@ -256,7 +256,7 @@ def random_firmware(a):
             ask(WRITE_REGISTER, register, value)
 
 
-@attack(point=5, seconds=3, processes=2, boards=(board.VIDEOCORE,))
+@attack(point=5, seconds=3, processes=2, boards=(board.VIDEOCORE,), refused=True)
 def random_vc4_ioctls(a):
     """All ioctls of the driver with any numbers, and frames most of which is right."""
     device = a.device()

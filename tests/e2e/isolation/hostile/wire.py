@@ -68,9 +68,13 @@ class Connection:
 
     def ask(self, op, payload=b"", fds=()):
         """The reply's payload; its descriptors are in self.fds. An OSError of the errno in the reply."""
+        self.send(message(op, payload), fds)
+        return self.answer()
+
+    def answer(self):
+        """As ask(), to what was sent before."""
         self._counter()
         self.fds = []
-        self.send(message(op, payload), fds)
         magic, _, size, error = struct.unpack("<IIIi", self.receive(16))
         assert magic == MAGIC
         self.payload = self.receive(size)
