@@ -121,12 +121,15 @@ function(v3d_link_statically namespace)
   endforeach()
 endfunction()
 
-# v3d_block(NAME DEPS...): static library v3d_NAME from the *.cc files of the current folder, whose compiled headers are those of
-# `v3d_headers`, a kind and what it adds, if the folder or one around it sets that.
+# v3d_block(NAME DEPS...): static library v3d_NAME from the *.cc files of the current folder but those of `v3d_left_out`. Its compiled
+# headers are those of `v3d_headers`, a kind and what it adds, if the folder or one around it sets that.
 function(v3d_block name)
   list(TRANSFORM ARGN REPLACE "^v3d_.*" "\\0${level}")
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
   list(FILTER sources EXCLUDE REGEX "/main\\.cc$")
+  if(v3d_left_out)
+    list(REMOVE_ITEM sources ${v3d_left_out})
+  endif()
   if(sources)
     add_library(v3d_${name}${level} STATIC ${sources})
     target_link_libraries(v3d_${name}${level} PUBLIC v3demu_settings v3demu_arch${level} ${ARGN})

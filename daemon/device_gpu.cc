@@ -1,6 +1,7 @@
 #include <optional>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "daemon/gpus.h"
 #include "daemon/perf_map.h"
@@ -131,8 +132,12 @@ class DeviceGpu : public ioctl::Gpu {
 }  // namespace
 
 std::string engine_text(const qpu::jit::JitCompiler* compiler) {
-  return (compiler ? to_string(compiler->statistics()) + "\n" : "QPU programs are interpreted\n") +
-         lookups_not_generated();
+  std::string engine = "QPU programs are interpreted";
+  if (compiler)
+    engine = to_string(compiler->statistics());
+  else if (!qpu::jit::best_target())
+    absl::StrAppend(&engine, ": ", qpu::jit::why_no_target());
+  return engine + "\n" + lookups_not_generated();
 }
 
 std::optional<ioctl::Vc4Board> vc4_board_of(const Board& board) {

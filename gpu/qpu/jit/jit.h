@@ -29,6 +29,8 @@ inline constexpr int kNumTargets = 2;
 bool can_compile(Target target);
 /// The first that it has; empty: programs are interpreted.
 std::optional<Target> best_target();
+/// Why best_target() is empty.
+const char* why_no_target();
 const char* name(Target target);
 
 /// How QPU programs run: what V3DEMU_JIT says.

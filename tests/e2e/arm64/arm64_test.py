@@ -76,7 +76,8 @@ class Test:
         need(shutil.which("aarch64-linux-gnu-g++"), "no cross compiler (package g++-aarch64-linux-gnu)")
         need(os.path.exists("/usr/src/googletest"), "no sources of GoogleTest (package googletest)")
         configure = ["cmake", "-G", "Ninja", "-S", ROOT, "-B", self.programs_folder, "-DCMAKE_BUILD_TYPE=Release",
-                     f"-DCMAKE_TOOLCHAIN_FILE={ROOT}/cmake/aarch64-linux-gnu.cmake", f"-DV3DEMU_ARM64_ROOT={root_of(NEWEST)}"]
+                     f"-DCMAKE_TOOLCHAIN_FILE={ROOT}/cmake/aarch64-linux-gnu.cmake", f"-DV3DEMU_ARM64_ROOT={root_of(NEWEST)}",
+                     "-DV3DEMU_PRELOAD_ONLY=ON"]
         for command in configure, ["ninja", "-C", self.programs_folder]:
             subprocess.run(command, check=True)
 

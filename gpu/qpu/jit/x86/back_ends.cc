@@ -1,0 +1,108 @@
+#include "gpu/qpu/jit/back_ends.h"
+
+#include <xbyak/xbyak.h>
+#include <xbyak/xbyak_util.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "gpu/base/log.h"
+#include "gpu/qpu/flow/flow.h"
+#include "gpu/qpu/jit/avx2/emitter.h"
+#include "gpu/qpu/jit/avx512/emitter.h"
+#include "gpu/qpu/jit/code/listing.h"
+#include "gpu/qpu/jit/code/program_code.h"
+#include "gpu/qpu/jit/code/program_emitter.h"
+
+namespace v3d::qpu::jit {
+namespace {
+
+/// Room for the code of a node, and of a program beside them. A program that needs more gets twice as much.
+constexpr size_t kBytesPerNode = 256, kBytesBeside = 16384;
+constexpr int kAttempts = 6;
+
+using Xbyak::util::Cpu;
+
+template <typename Emitter>
+std::unique_ptr<ProgramEmitter> make_emitter(const flow::Flow& flow, void* buffer, size_t bytes) {
+  return std::make_unique<Emitter>(flow, buffer, bytes);
+}
+
+struct BackEnd {
+  Cpu::Type features;
+  decltype(&make_emitter<avx2::Emitter>) make_emitter;
+};
+/// There before main(), where benchmarks ask for it.
+const BackEnd& back_end(Target target) {
+  static const BackEnd kBackEnds[kNumTargets] = {
+      {Cpu::tAVX512F | Cpu::tAVX512BW | Cpu::tAVX512DQ | Cpu::tAVX512VL | Cpu::tAVX512CD | Cpu::tF16C,
+       make_emitter<avx512::Emitter>},
+      {Cpu::tAVX2 | Cpu::tF16C, make_emitter<avx2::Emitter>},
+  };
+  return kBackEnds[static_cast<size_t>(target)];
+}
+
+std::vector<CodePlace> places_of(const flow::Flow& flow, const std::vector<CodeMark>& marks) {
+  std::vector<CodePlace> places;
+  places.reserve(marks.size());
+  for (const CodeMark& mark : marks)
+    places.push_back({static_cast<uint32_t>(mark.offset),
+                      mark.node == flow::kNowhere ? CodePlace::kNone : flow.nodes[mark.node].index});
+  return places;
+}
+
+HostProgram::Inputs inputs_of(const flow::Flow& flow) {
+  const auto has = [&](std::initializer_list<Op> ops) {
+    return !flow.complete ||
+           std::any_of(flow.instructions.begin(), flow.instructions.end(), [&](const Instruction& i) {
+             return !i.is_branch && std::any_of(ops.begin(), ops.end(),
+                                                [&](Op op) { return i.add.op == op || i.mul.op == op; });
+           });
+  };
+  return {flow.blocks[flow.entry].live.registers, has({Op::kXcd, Op::kYcd}), has({Op::kFxcd, Op::kFycd}),
+          has({Op::kSampid}), has({Op::kRevf})};
+}
+
+}  // namespace
+
+std::shared_ptr<const ProgramCode> make_code(Target target, const flow::Flow& flow, CodeContent content,
+                                             const JitCompiler::Lister& list, LeaveCounts& leaves) {
+  size_t room = flow.nodes.size() * kBytesPerNode + kBytesBeside;
+  for (int attempt = 0; attempt < kAttempts; ++attempt, room *= 2) {
+    const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(room);
+    CodeTables tables;
+    const std::unique_ptr<ProgramEmitter> emitter = back_end(target).make_emitter(flow, buffer.get(), room);
+    try {
+      emitter->emit(tables);
+    } catch (const Xbyak::Error& error) {
+      if (static_cast<int>(error) == Xbyak::ERR_CODE_IS_TOO_BIG) continue;
+      log_error("jit: %s", error.what());
+      return nullptr;
+    }
+    const std::span<const uint8_t> code(emitter->getCode(), emitter->getSize());
+    if (list) list(listing(flow, tables, code));
+    tables.places = places_of(flow, std::exchange(tables.marks, {}));
+    tables.inputs = inputs_of(flow);
+    std::optional<CodeMemory> memory = CodeMemory::copy_of(code);
+    if (!memory) return nullptr;
+    return std::make_shared<ProgramCode>(std::move(content), *std::move(memory), std::move(tables),
+                                         flow.complete, leaves);
+  }
+  return nullptr;
+}
+
+bool can_compile(Target target) {
+  static const Cpu kCpu;
+  return kCpu.has(back_end(target).features);
+}
+
+const char* why_no_target() { return "the processor has neither AVX-512 nor AVX2"; }
+
+}  // namespace v3d::qpu::jit
