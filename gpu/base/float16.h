@@ -78,6 +78,23 @@ inline Lanes float_to_half(LanesF v) {
   __builtin_memcpy(&words, half, sizeof(words));
   return __builtin_convertvector(words, Lanes);
 }
+#elif defined(__aarch64__)
+inline LanesF half_to_float(Lanes low_halves) {
+  return by_parts<LanesF>(
+      [](auto part) {
+        const uint16x4_t words = vmovn_u32(reinterpret_cast<uint32x4_t>(part));
+        return vcvt_f32_f16(reinterpret_cast<float16x4_t>(words));
+      },
+      low_halves);
+}
+inline Lanes float_to_half(LanesF v) {
+  return by_parts<Lanes>(
+      [](auto part) {
+        const float16x4_t halves = vcvt_f16_f32(reinterpret_cast<float32x4_t>(part));
+        return vmovl_u16(reinterpret_cast<uint16x4_t>(halves));
+      },
+      v);
+}
 #else
 inline LanesF half_to_float(Lanes low_halves) {
   LanesF result;

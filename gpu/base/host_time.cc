@@ -1,6 +1,8 @@
 #include "gpu/base/host_time.h"
 
+#if defined(__x86_64__)
 #include <x86intrin.h>
+#endif
 
 #include <chrono>
 #include <mutex>
@@ -12,7 +14,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr uint8_t kNone = 0xff;
 
+#if defined(__x86_64__)
 uint64_t ticks() { return __rdtsc(); }
+#else
+uint64_t ticks() {
+  uint64_t count;
+  __asm__ volatile("mrs %0, cntvct_el0" : "=r"(count));
+  return count;
+}
+#endif
 
 /// Ticks of the processor's clock, and what they are in nanoseconds.
 struct Calibration {

@@ -7,6 +7,10 @@
 #include <type_traits>
 #include <utility>
 
+#ifdef __aarch64__
+#include <arm_neon.h>
+#endif
+
 namespace v3d {
 
 inline constexpr int kLanes = 16;
@@ -115,6 +119,10 @@ inline LaneMask negative(LanesI v) {
   __builtin_memcpy(part, &v, sizeof(v));
   return static_cast<LaneMask>(__builtin_ia32_movmskps256(part[0]) | __builtin_ia32_movmskps256(part[1])
                                                                          << 8);
+#elif defined(__aarch64__)
+  const Lanes bits = (as_uint(v) >> 31) << kLaneIndex;
+  const auto sum = part_of(bits, 0) | part_of(bits, 1) | part_of(bits, 2) | part_of(bits, 3);
+  return static_cast<LaneMask>(vaddvq_u32(reinterpret_cast<uint32x4_t>(sum)));
 #else
   typedef float Native __attribute__((vector_size(16)));
   Native part[4];
@@ -146,6 +154,16 @@ inline Vector permute(Vector v, Index index) {
 #elif defined(__AVX__) && !defined(__AVX512F__)
   const auto low = part_of(v, 0), high = part_of(v, 1);
   return by_parts<Vector>([&](auto i) { return __builtin_shuffle(low, high, i); }, index);
+#elif defined(__aarch64__)
+  uint8x16x4_t bytes;
+  __builtin_memcpy(&bytes, &v, sizeof(v));
+  return by_parts<Vector>(
+      [&](auto i) {
+        const auto first = reinterpret_cast<uint32x4_t>(i & 15) * 0x04040404u + 0x03020100u;
+        return reinterpret_cast<typename HostPart<Vector>::type>(
+            vqtbl4q_u8(bytes, reinterpret_cast<uint8x16_t>(first)));
+      },
+      index);
 #else
   return __builtin_shuffle(v, index);
 #endif

@@ -70,15 +70,39 @@ bool joined(uint32_t first, uint32_t second) {
   return !mapped || ((first + 1) & kFrameMask) == (second & kFrameMask);
 }
 
-/// To the thread that made the access, which may run compiled code.
-void charge_fault(const void* pc, greg_t* r15) {
-  const QpuPlace& place = t_qpu_place;
-  auto left = static_cast<uint64_t>(*r15);
-  if (place.stage != nullptr && place.pay != nullptr && place.pay(place.thread, pc, kFaultCost, &left))
-    *r15 = static_cast<greg_t>(left);
-  else
+/// A host thread that a signal interrupted.
+class Interrupted {
+ public:
+  explicit Interrupted(void* context) : registers_(static_cast<ucontext_t*>(context)->uc_mcontext) {}
+
+  /// The instruction that it executes.
+  const void* pc() const {
+#if defined(__x86_64__)
+    const auto address = static_cast<uintptr_t>(registers_.gregs[REG_RIP]);
+#else
+    const auto address = static_cast<uintptr_t>(registers_.pc);
+#endif
+    return reinterpret_cast<const void*>(
+        address);  // NOLINT(performance-no-int-to-ptr): so the kernel tells it
+  }
+
+  /// Of the access that it made. It may run compiled code, which there is for x86-64 alone.
+  void charge_fault() {
+#if defined(__x86_64__)
+    const QpuPlace& place = t_qpu_place;
+    greg_t& r15 = registers_.gregs[REG_R15];
+    auto left = static_cast<uint64_t>(r15);
+    if (place.stage != nullptr && place.pay != nullptr && place.pay(place.thread, pc(), kFaultCost, &left)) {
+      r15 = static_cast<greg_t>(left);
+      return;
+    }
+#endif
     t_fault_cost += kFaultCost;
-}
+  }
+
+ private:
+  mcontext_t& registers_;
+};
 
 void nap() {
   const timespec time = {0, 1'000'000};
@@ -424,12 +448,9 @@ void AddressSpace::on_signal(int signal, void* info_pointer, void* context) {
     uint8_t* const start = slot.reservation.load(std::memory_order_acquire);
     if (start == nullptr || address < start || address >= start + kReservation) continue;
     const int saved_errno = errno;  // of the code that was interrupted
-    greg_t* const registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
-    const auto* pc =
-        reinterpret_cast<const void*>(  // NOLINT(performance-no-int-to-ptr): so the kernel tells it
-            registers[REG_RIP]);
-    const bool handled = slot.space.load()->handle_fault(address, signal == SIGBUS, pc);
-    charge_fault(pc, &registers[REG_R15]);
+    Interrupted thread(context);
+    const bool handled = slot.space.load()->handle_fault(address, signal == SIGBUS, thread.pc());
+    thread.charge_fault();
     errno = saved_errno;
     if (handled) return;
     break;

@@ -484,12 +484,12 @@ bool Call::is_listened_to() {
   Connection* c = connection_;
   if (c->not_short && c->not_short--) return false;
   const std::atomic_ref<uint32_t> request(c->channel->request);
-  if (request.load(std::memory_order_relaxed) == wire::kListening) return true;
+  if (request.load(std::memory_order_acquire) == wire::kListening) return true;
   const uint64_t start = raw::fast_monotonic_ns();
   if (start - c->last_short_ns > kRecentNs) return false;
   while (raw::fast_monotonic_ns() - start < kPatienceDeafNs) {
     for (int i = 0; i < 16; ++i) raw::pause();
-    if (request.load(std::memory_order_relaxed) == wire::kListening) return true;
+    if (request.load(std::memory_order_acquire) == wire::kListening) return true;
   }
   c->last_short_ns = 0;
   return false;

@@ -246,10 +246,10 @@ V3D_QPU_EVALUATE(kNop) { return Lanes{}; }
 // Floats
 V3D_QPU_EVALUATE(kFadd) { return as_uint(sum(as_float(a), as_float(b))); }
 V3D_QPU_EVALUATE(kFaddnf) { return as_uint(sum(as_float(a), as_float(b))); }
-V3D_QPU_EVALUATE(kFsub) { return as_uint(as_float(a) - as_float(b)); }
+V3D_QPU_EVALUATE(kFsub) { return as_uint(difference(as_float(a), as_float(b))); }
 V3D_QPU_EVALUATE(kFmin) { return as_uint(minimum(as_float(a), as_float(b))); }
 V3D_QPU_EVALUATE(kFmax) { return as_uint(maximum(as_float(a), as_float(b))); }
-V3D_QPU_EVALUATE(kFcmp) { return as_uint(as_float(a) - as_float(b)); }
+V3D_QPU_EVALUATE(kFcmp) { return as_uint(difference(as_float(a), as_float(b))); }
 V3D_QPU_EVALUATE(kFmul) { return as_uint(product(as_float(a), as_float(b))); }
 V3D_QPU_EVALUATE(kFmov) { return a; }
 V3D_QPU_EVALUATE(kFround) { return as_uint(round_lanes<Rounding::kNearestEven>(as_float(a))); }
@@ -258,11 +258,11 @@ V3D_QPU_EVALUATE(kFfloor) { return as_uint(round_lanes<Rounding::kDown>(as_float
 V3D_QPU_EVALUATE(kFceil) { return as_uint(round_lanes<Rounding::kUp>(as_float(a))); }
 V3D_QPU_EVALUATE(kFdx) {
   constexpr Lanes kEven = {0, 0, 2, 2, 4, 4, 6, 6, 8, 8, 10, 10, 12, 12, 14, 14};
-  return as_uint(as_float(permute(a, kEven + 1u)) - as_float(permute(a, kEven)));
+  return as_uint(difference(as_float(permute(a, kEven + 1u)), as_float(permute(a, kEven))));
 }
 V3D_QPU_EVALUATE(kFdy) {
   constexpr Lanes kUpper = {0, 1, 0, 1, 4, 5, 4, 5, 8, 9, 8, 9, 12, 13, 12, 13};
-  return as_uint(as_float(permute(a, kUpper + 2u)) - as_float(permute(a, kUpper)));
+  return as_uint(difference(as_float(permute(a, kUpper + 2u)), as_float(permute(a, kUpper))));
 }
 
 // Two packed halves
@@ -278,7 +278,9 @@ V3D_QPU_EVALUATE(kVfmax) {
 V3D_QPU_EVALUATE(kVfadd) {
   return pack_halves(sum(low_half(a), low_half(b)), sum(high_half(a), high_half(b)));
 }
-V3D_QPU_EVALUATE(kVfsub) { return pack_halves(low_half(a) - low_half(b), high_half(a) - high_half(b)); }
+V3D_QPU_EVALUATE(kVfsub) {
+  return pack_halves(difference(low_half(a), low_half(b)), difference(high_half(a), high_half(b)));
+}
 V3D_QPU_EVALUATE(kVfcmp) { return evaluate<Op::kVfsub>(t, a, b, exec); }  // assumed: as FCMP
 V3D_QPU_EVALUATE(kVfmul) {
   return pack_halves(product(low_half(a), low_half(b)), product(high_half(a), high_half(b)));

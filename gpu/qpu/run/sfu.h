@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "gpu/base/arithmetic.h"
 #include "gpu/base/lanes.h"
 
 namespace v3d::qpu::sfu {
@@ -29,8 +30,10 @@ inline LanesD square_root(LanesD v) {
   for (int i = 0; i < 2; ++i)
     root[i] = __builtin_ia32_sqrtpd512_mask(half[i], Native{}, static_cast<uint8_t>(-1), 4);
   __builtin_memcpy(&result, root, sizeof(result));
-#else
+#elif defined(__x86_64__)
   for (int i = 0; i < kLanes; ++i) result[i] = __builtin_sqrt(v[i]);
+#else
+  for (int i = 0; i < kLanes; ++i) result[i] = number_or_nan(__builtin_sqrt(v[i]), v[i], v[i]);
 #endif
   return result;
 }
