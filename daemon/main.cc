@@ -37,6 +37,7 @@
 #include "gpu/base/host_time.h"
 #include "gpu/base/left_out.h"
 #include "gpu/base/log.h"
+#include "gpu/mmu/host_pages.h"
 
 namespace {
 
@@ -281,6 +282,10 @@ void bound_heap() {
 int main(int argc, char** argv) {
   Options options = v3d::daemon::parse_options(argc, argv);
   if (!options.foreground) drop_inherited_descriptors();
+  if (const absl::Status pages = v3d::mmu::check_host_pages(); !pages.ok()) {
+    std::fprintf(stderr, "v3demud: %s\n", std::string(pages.message()).c_str());
+    return 1;
+  }
   if (options.shed) v3d::daemon::shed_surroundings();
   v3d::daemon::fix_thread_stacks();
   apply_debug(options.debug);

@@ -20,6 +20,7 @@
 #include "gpu/base/log.h"
 #include "gpu/base/qpu_place.h"
 #include "gpu/mmu/fault_place.h"
+#include "gpu/mmu/host_pages.h"
 
 #ifdef __SANITIZE_THREAD__
 extern "C" void AnnotateBenignRaceSized(const char* file, int line, const volatile void* memory, size_t size,
@@ -120,6 +121,7 @@ void let_clients_race([[maybe_unused]] const uint8_t* reservation) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<AddressSpace>> AddressSpace::create() {
+  if (absl::Status pages = check_host_pages(); !pages.ok()) return pages;
   static std::once_flag once;
   std::call_once(once, install_handler);
 
