@@ -1,5 +1,5 @@
 # Toolchain: Debian's cross compiler for arm64. Libraries and headers of programs come from V3DEMU_ARM64_ROOT, the folder
-# that packaging/debian-root makes; the C library is the compiler's own, older than that of any root.
+# that packaging/debian-root makes; the C library is the compiler's own, not newer than that of any root. Tests run by qemu-user.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
@@ -11,5 +11,14 @@ set(CMAKE_FIND_ROOT_PATH ${V3DEMU_ARM64_ROOT})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+# Where libraries of the root find those that they need themselves.
+foreach(kind EXE SHARED)
+  set(CMAKE_${kind}_LINKER_FLAGS_INIT -Wl,-rpath-link,${V3DEMU_ARM64_ROOT}/usr/lib/aarch64-linux-gnu)
+endforeach()
+find_program(V3DEMU_QEMU_AARCH64 NAMES qemu-aarch64 qemu-aarch64-static)
+if(V3DEMU_QEMU_AARCH64 AND V3DEMU_ARM64_ROOT)
+  set(CMAKE_CROSSCOMPILING_EMULATOR ${V3DEMU_QEMU_AARCH64} -L ${V3DEMU_ARM64_ROOT})
+endif()
 set(ENV{PKG_CONFIG_SYSROOT_DIR} ${V3DEMU_ARM64_ROOT})
 set(ENV{PKG_CONFIG_LIBDIR} ${V3DEMU_ARM64_ROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${V3DEMU_ARM64_ROOT}/usr/share/pkgconfig)
