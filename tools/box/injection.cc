@@ -9,6 +9,7 @@
 #include <csignal>
 #include <optional>
 
+#include "shim/process/config.h"
 #include "shim/process/raw.h"
 #include "tools/box/box.h"
 
@@ -156,7 +157,10 @@ void answer_inside(const Caller& caller, const std::function<uint64_t(Inside&)>&
 
 }  // namespace
 
-void answer_inside(const Caller& caller, const std::function<uint64_t(Inside&)>&) { caller.answer(-ENODEV); }
+void answer_inside(const Caller& caller, const std::function<uint64_t(Inside&)>&) {
+  shim::complain("not implemented: mappings of /dev/mem under --seccomp, in programs that are not for x86-64");
+  caller.answer(-ENODEV);
+}
 
 #endif
 

@@ -13,6 +13,7 @@
 #include "ioctl/link/firmware.h"
 #include "shim/board/firmware_calls.h"
 #include "shim/board/register_store.h"
+#include "shim/process/config.h"
 #include "shim/process/raw.h"
 #include "tools/box/injection.h"
 
@@ -216,7 +217,10 @@ bool answer_action(Caller& caller) {
 
 #else
 
-void answer_with_peripherals(Caller& caller, const shim::PhysicalMemory&) { caller.answer(-ENODEV); }
+void answer_with_peripherals(Caller& caller, const shim::PhysicalMemory&) {
+  shim::complain("/dev/mem: not implemented: registers of the V3D, in programs that are not for x86-64");
+  caller.answer(-ENODEV);
+}
 bool is_register_store(const seccomp_data&) { return false; }
 void answer_register_store(Caller& caller) { caller.answer(-EBADF); }
 bool answer_action(Caller&) { return false; }

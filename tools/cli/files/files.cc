@@ -136,7 +136,9 @@ std::string find_mesa() {
   if (std::string named = variable("V3DEMU_MESA"); !named.empty()) return named;
   for (const std::string& place : mesa_places())
     if (!broadcom_libraries(place, kHostArchitecture).empty()) return place;
-  return newest_cached_mesa();
+  if (std::string newest = newest_cached_mesa(); !newest.empty()) return newest;
+  // That of the distribution, which has them where boards run it: on arm64.
+  return broadcom_libraries("/usr", kHostArchitecture).empty() ? "" : "/usr";
 }
 
 }  // namespace v3d::tools

@@ -39,7 +39,7 @@ std::string cache_folder();
 std::string broadcom_libraries(const std::string& prefix, const std::string& architecture);
 
 /// The prefix of a Mesa with Broadcom drivers: $V3DEMU_MESA, whatever it holds, else the first of
-/// mesa_places() that has them. Empty if there is none.
+/// mesa_places() that has them, else the distribution's. Empty if none has.
 std::string find_mesa();
 /// Where Mesa is looked for: that of the installation, of packaging/mesa, and the newest other one in the
 /// cache.

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -72,6 +73,7 @@ absl::StatusOr<Start> make_start(const RunOptions& options) {
   if (!exists("/proc/self/exe")) return absl::FailedPreconditionError("/proc is not mounted");
   Start start;
   start.foreign = find_foreign(options.arch);
+  if (start.foreign && start.foreign->triplet == std::string_view(kHostArchitecture)) start.foreign = nullptr;
   if (!start.foreign) {
     start.program = find_program(options.command[0]);
   } else if (absl::Status found = find_in_root(options, &start); !found.ok()) {
