@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""v3demu for arm64 hosts, run by qemu-user, beside that of this build.
+
+usage: arm64_host_test.py TASK BUILD_FOLDER MESA_PREFIX PROGRAM
+
+replay  captures of PROGRAM on the boards, replayed by both: the same memory after each job
+live    PROGRAM's arm64 build with Debian's drivers on the arm64 daemon and on that of this build: the same picture
+status  the arm64 daemon says that programs are interpreted, and why
+
+PROGRAM saves its picture in the PPM that it is given. Exit status 77: skipped, what is missing is named.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
+ARM64 = os.path.join(ROOT, "build", "arm64")
+LIBRARIES, DRIVERS = "bookworm", "trixie"  # of the build, and of the program, which needs drivers for the Pi 5
+LIMIT = 300
+
+
+def need(condition, what):
+    if not condition:
+        print("skipped: " + what)
+        sys.exit(77)
+
+
+def root_of(suite):
+    """The root of a suite of Debian."""
+    folder = subprocess.run([os.path.join(ROOT, "packaging", "debian-root"), "--prefix", "arm64", suite], check=True,
+                            capture_output=True, text=True).stdout.strip()
+    need(os.path.exists(os.path.join(folder, ".packages")), f"no arm64 packages of Debian {suite}: packaging/debian-root arm64 {suite}")
+    return folder
+
+
+def run(command, **variables):
+    """What it prints; it has to end with success."""
+    done = subprocess.run(command, text=True, env=dict(os.environ, **variables), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          timeout=LIMIT, check=False)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout[-4000:]}")
+    return done.stdout
+
+
+class Daemon:
+    """The arm64 daemon, at a socket in the folder."""
+
+    def __init__(self, emulator, folder):
+        self.socket = os.path.join(folder, "socket")
+        self.log = open(os.path.join(folder, "log"), "w+", encoding="utf-8")  # pylint: disable=consider-using-with
+        self.process = subprocess.Popen(  # pylint: disable=consider-using-with
+            [*emulator, os.path.join(ARM64, "bin", "v3demud"), "--foreground", "--socket", self.socket],
+            stdout=self.log, stderr=subprocess.STDOUT)
+
+    def __enter__(self):
+        end = time.monotonic() + LIMIT
+        while not os.path.exists(self.socket):
+            if self.process.poll() is not None or time.monotonic() > end:
+                self.log.seek(0)
+                sys.exit("the arm64 daemon does not serve:\n" + self.log.read())
+            time.sleep(0.05)
+        return self
+
+    def __exit__(self, *error):
+        self.process.terminate()
+        self.process.wait(LIMIT)
+        self.log.close()
+
+
+class Test:
+    def __init__(self, build, mesa, program):
+        self.v3demu, self.mesa, self.here = os.path.join(build, "bin", "v3demu"), mesa, program
+        emulator = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
+        need(emulator, "no qemu-aarch64 (package qemu-user)")
+        self.there = os.path.join(ARM64, "bin", os.path.basename(program))
+        for file in "bin/v3demu", "bin/v3demud", "lib/libv3demu.so":
+            need(os.path.exists(os.path.join(ARM64, file)), f"no {file} of a build for arm64: packaging/arm64 --test")
+        self.emulator = [emulator, "-L", root_of(LIBRARIES)]
+
+    def replay(self):
+        with tempfile.TemporaryDirectory(prefix="v3demu-arm64-host-") as folder:
+            for board in "rpi5", "rpi4":
+                capture = os.path.join(folder, board)
+                run([self.v3demu, "capture", "--device", board, "-o", capture, "--mesa", self.mesa, "--", self.here,
+                     os.path.join(folder, "ppm")], V3DEMU_SOCKET=os.path.join(folder, "socket-" + board))
+                command = ["replay", capture, "--hash"]
+                jobs = {}
+                for name, start in ("here", [self.v3demu]), ("arm64", [*self.emulator, os.path.join(ARM64, "bin", "v3demu")]):
+                    text = run(start + command)
+                    jobs[name] = [re.sub(r" +[0-9.]+ ms", "", line) for line in text.splitlines() if line.startswith("job ")]
+                if not any(re.search(" render .*memory [0-9a-f]{16}", job) for job in jobs["here"]):
+                    sys.exit("no job drew anything:\n" + "\n".join(jobs["here"]))
+                if jobs["here"] != jobs["arm64"]:
+                    sys.exit("\n".join(["here:", *jobs["here"], "arm64:", *jobs["arm64"]]))
+                print(f"{board}: {len(jobs['here'])} jobs with the same memory")
+
+    def live(self):
+        need(os.path.exists(self.there), f"no {self.there}: packaging/arm64 --test")
+        libraries = root_of(DRIVERS)
+        with tempfile.TemporaryDirectory(prefix="v3demu-arm64-host-") as folder, Daemon(self.emulator, folder) as daemon:
+            pictures = []
+            for name, socket in ("arm64", daemon.socket), ("here", os.path.join(folder, "here")):
+                picture = os.path.join(folder, name + ".ppm")
+                run([self.v3demu, "run", "--arch", "arm64", "--root", libraries, "--", self.there, picture], V3DEMU_SOCKET=socket,
+                    V3DEMU_SHIM=os.path.join(ARM64, "lib", "libv3demu.so"), HARNESS_DEVICE="V3D", MESA_SHADER_CACHE_DISABLE="true")
+                with open(picture, "rb") as file:
+                    pictures.append(file.read())
+        if len(set(pictures[0])) < 10:
+            sys.exit("the program drew nothing")
+        if pictures[0] != pictures[1]:
+            sys.exit("the pictures differ")
+
+    def status(self):
+        with tempfile.TemporaryDirectory(prefix="v3demu-arm64-host-") as folder, Daemon(self.emulator, folder) as daemon:
+            text = run([*self.emulator, os.path.join(ARM64, "bin", "v3demu"), "status"], V3DEMU_SOCKET=daemon.socket)
+        if "QPU programs are interpreted: no compiler makes code for 64-bit Arm\n" not in text:
+            sys.exit("not what status says:\n" + text)
+        done = subprocess.run([*self.emulator, os.path.join(ARM64, "bin", "v3demud"), "--foreground"], text=True, timeout=LIMIT,
+                              env=dict(os.environ, V3DEMU_JIT="avx2"), capture_output=True, check=False)
+        if done.returncode == 0 or "the processor has not AVX2" not in done.stderr:
+            sys.exit(f"V3DEMU_JIT=avx2 ends with {done.returncode}: {done.stderr}")
+
+
+if __name__ == "__main__":
+    task, *arguments = sys.argv[1:]
+    getattr(Test(*arguments), task)()
