@@ -1,9 +1,7 @@
 /// v3demu exec: a QPU program on buffers, without a driver.
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,17 +9,14 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "daemon/board.h"
 #include "daemon/json_writer.h"
 #include "gpu/chip/profile.h"
 #include "gpu/perf/timing/prediction.h"
 #include "gpu/perf/timing/report.h"
 #include "gpu/qpu/check/broken_rules.h"
-#include "gpu/qpu/isa/assembler.h"
 #include "gpu/qpu/isa/instruction.h"
 #include "gpu/qpu/trace/watch.h"
 #include "tools/cli/assembly_options.h"
@@ -30,16 +25,14 @@
 #include "tools/cli/commands.h"
 #include "tools/cli/files/files.h"
 #include "tools/cli/kernels/kernel.h"
+#include "tools/cli/kernels/kernel_options.h"
 
 namespace v3d::tools {
 namespace {
 
 struct Options {
-  std::string file, device = "rpi5";
-  std::vector<std::string> buffers, uniforms, outputs;
-  uint32_t threads = 0, workgroup = 16;
-  std::string workgroups;  ///< empty: as many as `threads` fill
-  bool four_threads = false, time = false, counters = false, json = false;
+  KernelOptions kernel;
+  bool time = false, counters = false, json = false;
   std::optional<std::string> trace;
 };
 
@@ -53,135 +46,6 @@ struct Report {
 int fail(const std::string& what) {
   fprintf(stderr, "v3demu exec: %s\n", what.c_str());
   return 1;
-}
-
-/// The number of times that workgroups run on each axis.
-absl::Status set_workgroups(const Options& options, Kernel* kernel) {
-  kernel->workgroup = options.workgroup;
-  kernel->four_threads = options.four_threads;
-  const uint32_t threads = options.threads ? options.threads : (options.workgroup + 15) / 16;
-  const uint32_t each = (options.workgroup + 15) / 16;
-  if (options.workgroups.empty()) {
-    if (threads % each != 0 || threads / each > 65535)
-      return absl::InvalidArgumentError(
-          absl::StrFormat("%d threads are no whole number of workgroups, 1 to 65535, of %d", threads, each));
-    kernel->workgroups = {threads / each, 1, 1};
-    return absl::OkStatus();
-  }
-  const std::vector<std::string> parts = absl::StrSplit(options.workgroups, ',');
-  uint64_t batches = each;
-  bool good = parts.size() <= 3;
-  for (size_t i = 0; good && i < parts.size(); ++i) {
-    good = absl::SimpleAtoi(parts[i], &kernel->workgroups[i]) && kernel->workgroups[i] >= 1 &&
-           kernel->workgroups[i] <= 65535;
-    batches *= kernel->workgroups[i];
-  }
-  if (!good || batches > kMostBatches)
-    return absl::InvalidArgumentError(
-        absl::StrFormat("\"%s\" is no X, X,Y or X,Y,Z of 1 to 65535 workgroups each and %d threads in all",
-                        options.workgroups, kMostBatches));
-  return absl::OkStatus();
-}
-
-absl::StatusOr<KernelBuffer> read_buffer(const std::string& text) {
-  const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
-  KernelBuffer buffer{.name = parts.first, .array = {}};
-  if (parts.first.empty() || parts.second.empty())
-    return absl::InvalidArgumentError(
-        absl::StrFormat("--buf %s is no NAME=FILE.npy or NAME=TYPE[SHAPE]", text));
-  const size_t shaped = parts.second.find("]=");
-  if (shaped != std::string::npos || parts.second.ends_with("]")) {
-    auto array = parse_shape(parts.second.substr(0, shaped == std::string::npos ? shaped : shaped + 1));
-    if (!array.ok()) return array.status();
-    buffer.array = *std::move(array);
-    if (shaped == std::string::npos) return buffer;
-    const absl::Status filled = fill(parts.second.substr(shaped + 2), &buffer.array);
-    if (!filled.ok()) return filled;
-    return buffer;
-  }
-  const auto contents = read_file(parts.second);
-  if (!contents) return absl::NotFoundError(absl::StrCat(parts.second, ": ", strerror(errno)));
-  auto array = parse_npy(*contents);
-  if (!array.ok())
-    return absl::InvalidArgumentError(absl::StrCat(parts.second, ": ", array.status().message()));
-  buffer.array = *std::move(array);
-  return buffer;
-}
-
-/// The program, by text or words. @param assembled  the uniforms of the text
-absl::Status read_program(const Options& options, chip::Generation generation, Kernel* kernel,
-                          std::vector<uint32_t>* assembled) {
-  const auto contents = read_file(options.file);
-  if (!contents) return absl::NotFoundError(absl::StrCat(options.file, ": ", strerror(errno)));
-  constexpr size_t kMostBytes = 1 << 24;
-  if (contents->size() > kMostBytes)
-    return absl::InvalidArgumentError(options.file + ": too large for a program");
-  if (options.file.ends_with(".bin")) {
-    if (contents->empty() || contents->size() % 8)
-      return absl::InvalidArgumentError(options.file + ": no whole number of words of 64 bits");
-    kernel->words.resize(contents->size() / 8);
-    std::memcpy(kernel->words.data(), contents->data(), contents->size());
-    return absl::OkStatus();
-  }
-  qpu::Assembly assembly = qpu::assemble(generation, *contents);
-  std::string errors;
-  for (const qpu::AssemblyError& error : assembly.errors)
-    absl::StrAppend(&errors, errors.empty() ? "" : "\n", options.file, ":", qpu::to_string(error));
-  if (!errors.empty()) return absl::InvalidArgumentError(errors);
-  if (assembly.words.empty()) return absl::InvalidArgumentError(options.file + ": no program");
-  kernel->words = std::move(assembly.words);
-  *assembled = std::move(assembly.uniforms);
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Kernel> read_kernel(const Options& options, chip::Generation generation) {
-  Kernel kernel;
-  std::vector<uint32_t> assembled;
-  absl::Status status = read_program(options, generation, &kernel, &assembled);
-  status.Update(set_workgroups(options, &kernel));
-  if (!status.ok()) return status;
-  if (options.buffers.size() > kMostKernelBuffers || options.uniforms.size() > kMostKernelUniforms)
-    return absl::InvalidArgumentError(
-        absl::StrFormat("more than %d buffers or %d uniforms", kMostKernelBuffers, kMostKernelUniforms));
-  uint64_t bytes = 0;
-  for (const std::string& text : options.buffers) {
-    auto buffer = read_buffer(text);
-    if (!buffer.ok()) return buffer.status();
-    for (const KernelBuffer& other : kernel.buffers)
-      if (other.name == buffer->name)
-        return absl::InvalidArgumentError(absl::StrFormat("two buffers are called \"%s\"", other.name));
-    bytes += buffer->array.data.size();
-    if (bytes > kMostKernelBytes)
-      return absl::InvalidArgumentError(
-          absl::StrFormat("the buffers have more than %d MiB", kMostKernelBytes >> 20));
-    kernel.buffers.push_back(*std::move(buffer));
-  }
-  place(&kernel);
-  for (const std::string& text : options.uniforms) {
-    const auto word = parse_uniform(text, kernel);
-    if (!word.ok()) return word.status();
-    kernel.uniforms.push_back(*word);
-  }
-  if (options.uniforms.empty()) kernel.uniforms = std::move(assembled);
-  if (kernel.uniforms.empty())
-    for (const KernelBuffer& buffer : kernel.buffers) kernel.uniforms.push_back(buffer.address);
-  if (kernel.uniforms.size() > kMostKernelUniforms)
-    return absl::InvalidArgumentError(absl::StrFormat("more than %d uniforms", kMostKernelUniforms));
-  return kernel;
-}
-
-/// Where the results go, by the number of the buffer.
-absl::StatusOr<std::map<size_t, std::string>> read_outputs(const Options& options, const Kernel& kernel) {
-  std::map<size_t, std::string> outputs;
-  for (const std::string& text : options.outputs) {
-    const std::pair<std::string, std::string> parts = absl::StrSplit(text, absl::MaxSplits('=', 1));
-    size_t number = 0;
-    while (number < kernel.buffers.size() && kernel.buffers[number].name != parts.first) ++number;
-    if (number == kernel.buffers.size() || parts.second.empty())
-      return absl::InvalidArgumentError(absl::StrFormat("--out %s is no NAME=FILE.npy of a buffer", text));
-    outputs[number] = parts.second;
-  }
-  return outputs;
 }
 
 absl::StatusOr<Report> run(const Options& options, const Kernel& kernel, const chip::Profile& profile) {
@@ -208,18 +72,6 @@ absl::StatusOr<Report> run(const Options& options, const Kernel& kernel, const c
   if (!timed.ok()) return timed.status();
   report.timed = *std::move(timed);
   return report;
-}
-
-/// The first elements and the last.
-std::string elements_text(const Array& array) {
-  constexpr uint64_t kShown = 8;
-  std::string text;
-  const uint64_t count = array.elements();
-  for (uint64_t i = 0; i < count && i < kShown; ++i)
-    absl::StrAppend(&text, i ? ", " : "", element_text(array, i));
-  if (count > kShown)
-    absl::StrAppend(&text, count > kShown + 1 ? ", ..., " : ", ", element_text(array, count - 1));
-  return text;
 }
 
 void print(const Options& options, const Kernel& kernel, const chip::Profile& profile, const Report& report) {
@@ -281,12 +133,13 @@ void print_json(const Options& options, const Kernel& kernel, const chip::Profil
 }
 
 int execute(const Options& options) {
-  const chip::Profile& profile = *chip::find_profile(options.device);
+  const chip::Profile& profile = *chip::find_profile(options.kernel.device);
   if (!chip::pipeline(profile.generation).has_compute_jobs)
-    return fail(absl::StrCat(options.device, " has no compute jobs: docs/qpu.md tells how its programs run"));
-  const auto kernel = read_kernel(options, profile.generation);
+    return fail(
+        absl::StrCat(options.kernel.device, " has no compute jobs: docs/qpu.md tells how its programs run"));
+  const auto kernel = read_kernel(options.kernel, profile.generation);
   if (!kernel.ok()) return fail(std::string(kernel.status().message()));
-  const auto outputs = read_outputs(options, *kernel);
+  const auto outputs = read_outputs(options.kernel, *kernel);
   if (!outputs.ok()) return fail(std::string(outputs.status().message()));
   const auto report = run(options, *kernel, profile);
   if (!report.ok()) return fail(std::string(report.status().message()));
@@ -307,14 +160,14 @@ void add_exec(CLI::App* app, int* exit_code) {
   static Options options;
   CLI::App* command = app->add_subcommand("exec", "Run a QPU program on buffers, without a driver");
   command
-      ->add_option("kernel", options.file,
+      ->add_option("kernel", options.kernel.file,
                    "Assembly, or words where the name ends with .bin; - is the standard input")
       ->required();
-  command->add_option("--device", options.device, "The board: " + daemon::device_names())
+  command->add_option("--device", options.kernel.device, "The board: " + daemon::device_names())
       ->option_text("NAME")
       ->check(CLI::Validator(why_no_board, ""));
   command
-      ->add_option("--buf", options.buffers,
+      ->add_option("--buf", options.kernel.buffers,
                    "A buffer: NAME=FILE.npy, or NAME=TYPE[SHAPE] like y=f32[1024], which is zero, or with "
                    "=VALUE behind it "
                    "has that value everywhere, with =count 0, 1, 2 ...; types: " +
@@ -323,24 +176,27 @@ void add_exec(CLI::App* app, int* exit_code) {
       ->allow_extra_args(false);
   command
       ->add_option(
-          "--uniform", options.uniforms,
+          "--uniform", options.kernel.uniforms,
           "The next uniform: an integer, a float like 2.0, or NAME or NAME+BYTES, an address in a buffer. "
           "Without any: those of .uniform in the text, else the addresses of the buffers")
       ->option_text("WORD")
       ->allow_extra_args(false);
-  command->add_option("--out", options.outputs, "Save a buffer when the program has ended: NAME=FILE.npy")
+  command
+      ->add_option("--out", options.kernel.outputs, "Save a buffer when the program has ended: NAME=FILE.npy")
       ->option_text("NAME=FILE")
       ->allow_extra_args(false);
   CLI::Option* const threads = command->add_option(
-      "--threads", options.threads, "So many threads of sixteen invocations in all, in workgroups");
+      "--threads", options.kernel.threads, "So many threads of sixteen invocations in all, in workgroups");
   threads->option_text("N")->check(CLI::Range(1, 1 << 20));
-  command->add_option("--workgroup", options.workgroup, "Invocations of a workgroup, 1 to 256 (default: 16)")
+  command
+      ->add_option("--workgroup", options.kernel.workgroup,
+                   "Invocations of a workgroup, 1 to 256 (default: 16)")
       ->option_text("SIZE")
       ->check(CLI::Range(1, 256));
-  command->add_option("--workgroups", options.workgroups, "How many workgroups there are")
+  command->add_option("--workgroups", options.kernel.workgroups, "How many workgroups there are")
       ->option_text("X[,Y[,Z]]")
       ->excludes(threads);
-  command->add_flag("--four-threads", options.four_threads,
+  command->add_flag("--four-threads", options.kernel.four_threads,
                     "Four threads share a QPU, each with 32 registers, not two with 64");
   command->add_flag("--time", options.time, "Print what it would take on the board, and where it waits");
   command->add_flag("--counters", options.counters, "Print the performance counters that are not 0");

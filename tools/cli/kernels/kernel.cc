@@ -8,7 +8,6 @@
 #include "absl/strings/str_format.h"
 #include "gpu/base/job_control.h"
 #include "gpu/base/thread_pool.h"
-#include "gpu/mmu/address_space.h"
 #include "gpu/perf/record/sampling.h"
 
 namespace v3d::tools {
@@ -21,6 +20,14 @@ constexpr uint64_t kSlack = 4096, kGap = 65536;
 uint64_t whole_pages(uint64_t bytes) {
   return (bytes + mmu::kPageSize - 1) / mmu::kPageSize * mmu::kPageSize;
 }
+
+absl::Status map_bytes(mmu::AddressSpace& space, GpuAddr address, const void* data, uint64_t bytes) {
+  absl::Status mapped = space.map_zeros(address, whole_pages(bytes + kSlack));
+  if (mapped.ok()) space.memory().write(address, data, bytes);
+  return mapped;
+}
+
+}  // namespace
 
 device::CsdJob job_of(const Kernel& kernel, const chip::Profile& profile) {
   const uint32_t batches_each = (kernel.workgroup + 15) / 16;
@@ -35,13 +42,23 @@ device::CsdJob job_of(const Kernel& kernel, const chip::Profile& profile) {
   return job;
 }
 
-absl::Status map_bytes(mmu::AddressSpace& space, GpuAddr address, const void* data, uint64_t bytes) {
-  absl::Status mapped = space.map_zeros(address, whole_pages(bytes + kSlack));
-  if (mapped.ok()) space.memory().write(address, data, bytes);
+absl::Status map_kernel(const Kernel& kernel, mmu::AddressSpace& space) {
+  absl::Status mapped = map_bytes(space, kernel.code, kernel.words.data(), 8 * kernel.words.size());
+  mapped.Update(map_bytes(space, kernel.uniform_stream, kernel.uniforms.data(), 4 * kernel.uniforms.size()));
+  for (const KernelBuffer& buffer : kernel.buffers)
+    mapped.Update(map_bytes(space, buffer.address, buffer.array.data.data(), buffer.array.data.size()));
   return mapped;
 }
 
-}  // namespace
+std::vector<Array> read_buffers(const Kernel& kernel, const mmu::AddressSpace& space) {
+  std::vector<Array> arrays;
+  arrays.reserve(kernel.buffers.size());
+  for (const KernelBuffer& buffer : kernel.buffers) {
+    arrays.push_back(buffer.array);
+    space.memory().read(buffer.address, arrays.back().data.data(), arrays.back().data.size());
+  }
+  return arrays;
+}
 
 void place(Kernel* kernel) {
   uint64_t at = mmu::kPageSize;
@@ -86,20 +103,13 @@ absl::StatusOr<KernelRun> run_kernel(const Kernel& kernel, const chip::Profile& 
   auto context = device::Context::create(profile, compiler);
   if (!context.ok()) return context.status();
   mmu::AddressSpace& space = (*context)->space();
-  absl::Status mapped = map_bytes(space, kernel.code, kernel.words.data(), 8 * kernel.words.size());
-  mapped.Update(map_bytes(space, kernel.uniform_stream, kernel.uniforms.data(), 4 * kernel.uniforms.size()));
-  for (const KernelBuffer& buffer : kernel.buffers)
-    mapped.Update(map_bytes(space, buffer.address, buffer.array.data.data(), buffer.array.data.size()));
-  if (!mapped.ok()) return mapped;
+  if (absl::Status mapped = map_kernel(kernel, space); !mapped.ok()) return mapped;
   device.set_watch(std::move(watch));
   if (timed) device.set_timing(timing::kWhole);
   JobControl control;
   control.set_counted(true);
   KernelRun run{.result = device.run_csd(**context, job_of(kernel, profile), control), .buffers = {}};
-  for (const KernelBuffer& buffer : kernel.buffers) {
-    run.buffers.push_back(buffer.array);
-    space.memory().read(buffer.address, run.buffers.back().data.data(), run.buffers.back().data.size());
-  }
+  run.buffers = read_buffers(kernel, space);
   return run;
 }
 

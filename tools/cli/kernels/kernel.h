@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "gpu/chip/profile.h"
 #include "gpu/device/device.h"
+#include "gpu/mmu/address_space.h"
 #include "gpu/qpu/trace/watch.h"
 #include "tools/cli/kernels/npy.h"
 
@@ -29,6 +30,7 @@ inline constexpr uint64_t kMostBatches = 1 << 24;
 
 struct Kernel {
   std::vector<uint64_t> words;
+  std::vector<int> lines = {};  ///< of the text, from 1, for each word; empty: there is none
   std::vector<KernelBuffer> buffers;
   std::vector<uint32_t> uniforms;
   uint32_t workgroup = 16;                         ///< invocations, 1 to 256
@@ -40,6 +42,13 @@ struct Kernel {
 /// Gives code, uniforms and buffers, at most kMostKernelBytes of these, their addresses, with pages that are
 /// not mapped between them.
 void place(Kernel* kernel);
+
+/// Maps code, uniforms and buffers, with their contents. An error: there is no memory.
+absl::Status map_kernel(const Kernel& kernel, mmu::AddressSpace& space);
+/// The buffers as they are in memory.
+std::vector<Array> read_buffers(const Kernel& kernel, const mmu::AddressSpace& space);
+/// What SUBMIT_CSD is given.
+device::CsdJob job_of(const Kernel& kernel, const chip::Profile& profile);
 
 /// The words of a uniform: a number (an integer, or a float, which has a point or an exponent), or the name
 /// of a buffer, whose address it is, with "+BYTES" behind it or not.

@@ -171,4 +171,15 @@ std::string element_text(const Array& array, uint64_t number) {
   return absl::StrCat(int{element<int8_t>(array, number)});
 }
 
+std::string elements_text(const Array& array) {
+  constexpr uint64_t kShown = 8;
+  std::string text;
+  const uint64_t count = array.elements();
+  for (uint64_t i = 0; i < count && i < kShown; ++i)
+    absl::StrAppend(&text, i ? ", " : "", element_text(array, i));
+  if (count > kShown)
+    absl::StrAppend(&text, count > kShown + 1 ? ", ..., " : ", ", element_text(array, count - 1));
+  return text;
+}
+
 }  // namespace v3d::tools

@@ -44,5 +44,7 @@ absl::StatusOr<Array> parse_npy(const std::string& contents);
 std::string npy_of(const Array& array);
 /// An element as text.
 std::string element_text(const Array& array, uint64_t number);
+/// The first elements and the last.
+std::string elements_text(const Array& array);
 
 }  // namespace v3d::tools
