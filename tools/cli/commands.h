@@ -35,6 +35,7 @@ void add_shader_db(CLI::App* app, int* exit_code);
 void add_assemble(CLI::App* app, int* exit_code);
 void add_disassemble(CLI::App* app, int* exit_code);
 void add_exec(CLI::App* app, int* exit_code);
+void add_debug(CLI::App* app, int* exit_code);
 
 /// Gives --trace-qpu of `replay` and `exec` its default value: CLI11 would take the next word.
 void complete_trace_option(std::vector<std::string>* words);
@@ -43,6 +44,7 @@ inline constexpr void (*kCommands[])(CLI::App*, int*) = {
     add_run,       add_devices, add_counters, add_timing,      add_serve,           add_status,
     add_stop,      add_screen,  add_desktop,  add_wake_daemon, add_desktop_session, add_capture,
     add_replay,    add_profile, add_decode,   add_assemble,    add_disassemble,     add_help,
-    add_connector, add_ci,      add_shader,   add_shader_db,   add_inspect,         add_exec};
+    add_connector, add_ci,      add_shader,   add_shader_db,   add_inspect,         add_exec,
+    add_debug};
 
 }  // namespace v3d::tools

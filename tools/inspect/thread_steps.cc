@@ -11,6 +11,7 @@
 #include "gpu/qpu/run/vc4_thread.h"
 #include "gpu/qpu/trace/trace.h"
 #include "gpu/qpu/trace/vc4_trace.h"
+#include "tools/inspect/v3d_state.h"
 
 namespace v3d::inspect {
 namespace {
@@ -33,23 +34,7 @@ std::string text_of(std::string_view paragraph) {
 
 bool same(const Lanes& a, const Lanes& b) { return nonzero(a ^ b) == 0; }
 
-/// Registers and flags of V3D.
-struct V3dState {
-  static std::vector<std::string> registers(chip::Generation generation) {
-    std::vector<std::string> names;
-    names.reserve(qpu::kNumRegisters);
-    for (int n = 0; n < qpu::kFirstAccumulator; ++n) names.push_back(absl::StrCat("rf", n));
-    const bool has_accumulators = qpu::isa(generation).implicit >= qpu::kFirstAccumulator;
-    for (int n = 0; has_accumulators && n < qpu::kNumRegisters - qpu::kFirstAccumulator; ++n)
-      names.push_back(absl::StrCat("r", n));
-    return names;
-  }
-  static std::vector<std::string> flags() { return {"A", "B", "msf"}; }
-  static const Lanes& at(const qpu::Thread& t, size_t n) { return t.at(static_cast<qpu::Register>(n)); }
-  static std::vector<LaneMask> flags_of(const qpu::Thread& t) { return {t.flag_a, t.flag_b, nonzero(t.msf)}; }
-};
-
-/// The same of VideoCore IV.
+/// What V3dState tells, of VideoCore IV.
 struct Vc4State {
   static std::vector<std::string> registers(chip::Generation) {
     std::vector<std::string> names;

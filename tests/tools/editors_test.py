@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+"""What tools/editors tells editors: the grammar colours each word of the samples as what it is, and the debugger's
+options are those that it reads.
+
+  editors_test.py SOURCE_FOLDER
+"""
+import glob
+import json
+import os
+import re
+import sys
+import unittest
+
+SOURCE = sys.argv[1]
+EXTENSION = os.path.join(SOURCE, "tools", "editors", "vscode")
+
+
+def load(name):
+    with open(os.path.join(EXTENSION, name), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def tokens(line, patterns):
+    """(text, scope) as editors find them: the first match from where the last one ended, the first pattern of equals."""
+    at, found = 0, []
+    while at < len(line):
+        matches = [(match.start(), number, match) for number, (_, pattern) in enumerate(patterns) if (match := pattern.search(line, at)) and match.group()]
+        if not matches:
+            return found
+        _, number, match = min(matches)
+        found.append((match.group().strip(), patterns[number][0]))
+        at = match.end()
+    return found
+
+
+class EditorsTest(unittest.TestCase):
+    def setUp(self):
+        self.patterns = [(one["name"].split(".")[0] + "." + one["name"].split(".")[1], re.compile(one["match"]))
+                         for one in load("syntaxes/qpu.tmLanguage.json")["patterns"]]
+
+    def test_words_have_their_colours(self):
+        line = "loop:  sub.pushz rf7, rf7, 1 ; fmul rf4, rf5.l, 0.5 ; ldtmu.rf6 ; thrsw  # all"
+        self.assertEqual(tokens(line, self.patterns), [
+            ("loop", "entity.name"), ("sub", "keyword.operator"), (".pushz", "storage.modifier"), ("rf7", "variable.language"),
+            ("rf7", "variable.language"), ("1", "constant.numeric"), ("fmul", "keyword.operator"), ("rf4", "variable.language"),
+            ("rf5", "variable.language"), (".l", "storage.modifier"), ("0.5", "constant.numeric"), ("ldtmu", "storage.type"),
+            ("rf6", "variable.language"), ("thrsw", "keyword.control"), ("# all", "comment.line")])
+
+    def test_every_word_of_the_samples_has_a_colour(self):
+        for path in glob.glob(os.path.join(SOURCE, "samples", "qpu", "*.qasm")):
+            with open(path, encoding="utf-8") as file:
+                for line in file.read().splitlines():
+                    coloured = tokens(line, self.patterns)
+                    for word in re.findall(r"[A-Za-z_][\w]*", re.sub(r"(#|//).*", "", line)):
+                        self.assertTrue(any(word in text for text, _ in coloured), f"{path}: {word} in {line}")
+
+    def test_files_and_options_exist(self):
+        package = load("package.json")["contributes"]
+        for path in (package["grammars"][0]["path"], package["languages"][0]["configuration"]):
+            self.assertTrue(os.path.exists(os.path.join(EXTENSION, path)), path)
+        self.assertTrue(os.access(os.path.join(EXTENSION, package["debuggers"][0]["program"]), os.X_OK))
+        with open(os.path.join(SOURCE, "tools", "debugger", "adapter.cc"), encoding="utf-8") as file:
+            launch = re.search(r"Json Adapter::launch\(.*?\n}\n", file.read(), re.S)[0]
+        read = set(re.findall(r'arguments\.(?:value|at)\("(\w+)"', launch))
+        self.assertEqual(set(package["debuggers"][0]["configurationAttributes"]["launch"]["properties"]), read)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
