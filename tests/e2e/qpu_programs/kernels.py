@@ -4,9 +4,12 @@ SGEMM, SCOPY and SOFTMAX have a text for each version of the chip, 71 and 42: a 
 at most, so that what is used most stands in accumulators, and either writes to the TMU or loads from it. The others are for 7.1.
 """
 
-LOOKUPS_AHEAD = 7        # of SGEMM; the threads of a QPU may queue eight each
-SGEMM_K = 32             # the inner dimension is a multiple of this
-SGEMM_SLACK_ROWS = 16 + LOOKUPS_AHEAD  # rows after B that SGEMM and IGEMM8 read and do not use
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "python"))
+from v3demu.kernels import LOOKUPS_AHEAD, SGEMM, SGEMM_K, SGEMM_SLACK_ROWS, gemm, with_load  # noqa: E402,F401  pylint: disable=wrong-import-position,unused-import
+
 SCOPY_UNROLL = 8         # vectors of 16 floats for each turn of SCOPY
 SCOPY_SLACK_BYTES = 64 * SCOPY_UNROLL  # after the source, read and not used
 
@@ -21,84 +24,6 @@ STORE = """
     tmuwt -
 end
 """
-
-
-# Registers of _gemm: where elements of A and the product stand, bytes of a row of A, from the last of sixteen rows to the
-# first one's next elements.
-GEMM_REGISTERS = {71: (("rf10", "rf11"), "rf12", "rf5", "rf8"), 42: (("r0", "r1"), "r2", "r3", "r4")}
-
-
-def _gemm(multiply, add, first="", version=71):
-    """C = A B, all row-major, of words that `multiply` multiplies and `add` sums up. One batch computes 16 x 16 elements: lanes are columns, rf16..rf31 its rows.
-
-    Workgroup x is the block of columns, y that of rows. Uniforms: A, 4 * columns of A (bytes of a row), B, bytes
-    of a row of B and of C, C, columns of A / 32.
-
-    Elements of A come as scalars through unifa, sixteen of a row at a time. Rows of B come through the TMU into
-    rf32..rf47 and rf48..rf63 by turns: while one half is multiplied, the other is filled, one vector for each row
-    of A, always seven lookups ahead.
-    """
-    element, product, row_of_a, back = GEMM_REGISTERS[version]
-    text = [first, """
-        ldunifrf.rf4                        # A
-        ldunifrf.rf5                        # bytes of a row of A
-        ldunifrf.rf7                        # B
-        ldunifrf.rf6                        # bytes of a row of B and of C
-        ldunifrf.rf14                       # C
-        ldunifrf.rf9                        # turns
-        workgroup_y rf1
-        shl rf1, rf1, 4                     # first row
-        umul24 rf2, rf1, rf5
-        add rf4, rf4, rf2
-        umul24 rf2, rf1, rf6
-        add rf14, rf14, rf2
-        workgroup_x rf1
-        shl rf1, rf1, 4
-        eidx rf2
-        add rf1, rf1, rf2                   # column
-        shl rf1, rf1, 2
-        add rf7, rf7, rf1
-        add rf14, rf14, rf1
-        mov rf13, 4
-        shl rf13, rf13, 4                   # 64: bytes of sixteen elements of a row of A
-        shl rf8, rf5, 4
-        sub rf8, rf5, rf8
-        add rf8, rf8, rf13                  # from the last of sixteen rows to the first one's next elements
-        nop ; thrsw
-        nop
-        nop
-    """]
-    if version < 71:  # after the thread switch, which loses accumulators
-        text += [f"mov {row_of_a}, rf5", f"mov {back}, rf8"]
-    text += [f"mov rf{16 + row}, 0" for row in range(16)]
-    text += ["copy tmua, rf7 ; add rf7, rf7, rf6"] * LOOKUPS_AHEAD
-    for k in range(16):
-        text += _with_load(version, "copy tmua, rf7 ; add rf7, rf7, rf6", f"ldtmu.rf{32 + k}")
-    text += [f"copy unifa, rf4 ; add rf4, rf4, {row_of_a}", "nop", "nop", "nop", "loop:"]
-    for half in range(2):
-        now, other = (32, 48) if half == 0 else (48, 32)
-        for row in range(16):
-            # Element k is loaded in word k, multiplied in word k + 1, or k + 2 for the last two, and then added.
-            adds, muls, signal = [""] * 19, [""] * 19, [f"ldunifarf.{element[k % 2]}" for k in range(16)] + [""] * 3
-            for k in range(16):
-                at = k + 1 if k < 14 else k + 2
-                muls[at] = f"{multiply} {product}, {element[k % 2]}, rf{now + k}"
-                adds[at + 1] = f"{add} rf{16 + row}, rf{16 + row}, {product}"
-            muls[15] = "mov unifa, rf4"
-            adds[0], muls[0] = "copy tmua, rf7", "add rf7, rf7, rf6"
-            adds[16] = f"add rf4, rf4, {row_of_a if row != 14 else back}"
-            signal[17] = f"ldtmu.rf{other + row}"
-            text += [" ; ".join(part for part in (adds[i] or "nop", muls[i], signal[i]) if part) for i in range(19)]
-    text += ["sub.pushz rf9, rf9, 1", "b.anyna loop", "nop", "nop", "nop"]
-    text += [f"ldtmu.rf{32 + k}" for k in range(LOOKUPS_AHEAD)]
-    for row in range(16):
-        text += [f"mov tmud, rf{16 + row}", "copy tmua, rf14 ; add rf14, rf14, rf6"]
-    return "\n".join(text + ["tmuwt -", "end"])
-
-
-def _with_load(version, word, load):
-    """The lines of a word that writes to the TMU, and of a load beside it."""
-    return [f"{word} ; {load}"] if version >= 71 else [load, word]
 
 
 def _scopy(version):
@@ -129,7 +54,7 @@ def _scopy(version):
     turn = []
     value = "rf20" if version >= 71 else "r0"
     for _ in range(SCOPY_UNROLL):
-        turn += _with_load(version, "copy tmua, rf11 ; add rf11, rf11, rf14", f"ldtmu.{value}")
+        turn += with_load(version, "copy tmua, rf11 ; add rf11, rf11, rf14", f"ldtmu.{value}")
         turn += [f"mov tmud, {value}", "copy tmua, rf12 ; add rf12, rf12, rf14"]
     counted = turn.index(f"mov tmud, {value}")
     turn[counted] = f"sub.pushz rf10, rf10, 1 ; mov tmud, {value}"
@@ -189,12 +114,11 @@ def _sgemm_rotated():
 
 
 SGEMM_ROTATED = _sgemm_rotated()
-SGEMM = {version: _gemm("fmul", "fadd", version=version) for version in (71, 42)}
 SCOPY = {version: _scopy(version) for version in (71, 42)}
 
 # C = A B of bytes, sums of 32 bits. As SGEMM, whose words hold four elements of a row of A, and of a column of B; so
 # the rows of A are K bytes, and those of B, of which there are K / 4, 4 * columns bytes. K is a multiple of 128.
-IGEMM8 = {mode: _gemm("v8dot", "add", f"setnnmode_{mode}") for mode in ("uu", "su", "us", "ss")}
+IGEMM8 = {mode: gemm("v8dot", "add", f"setnnmode_{mode}") for mode in ("uu", "su", "us", "ss")}
 IGEMM8_K = 4 * SGEMM_K
 
 

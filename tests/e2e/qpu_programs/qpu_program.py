@@ -1,41 +1,19 @@
 """A program in a buffer object: code at its start, uniforms after it.
 
-One text serves both chips where it keeps to what they share. For the rest there are lines of our own:
-
-    workgroup_x rf1         # one of the three numbers of the workgroup, from the payload registers
-    copy tmua, rf2 ; ...    # a move on the add ALU
+The text may have the lines that v3demu.kernels.translated() knows.
 """
 
 import array
 import functools
 import os
-import re
 import subprocess
 
 import qpu_asm
 import v3d_drm
+from v3demu.kernels import translated  # after v3d_drm, which knows where it is
 
 SIZE = 1 << 16  # of the buffer object
 UNIFORMS = 0x8000
-
-# Where the numbers of the workgroup stand: register by version, and which half of it.
-WORKGROUP = {"x": ({71: "rf3", 42: "rf0"}, "ul"), "y": ({71: "rf3", 42: "rf0"}, "uh"), "z": ({71: "rf2", 42: "rf2"}, "ul")}
-
-
-def _workgroup(version, axis, to):
-    registers, half = WORKGROUP[axis]
-    source = registers[version]
-    if version >= 71:
-        return f"mov {to}, {source}.{half}"
-    first = f"shl {to}, {source}, 8\nshl {to}, {to}, 8\nshr {to}, {to}, 8" if half == "ul" else f"shr {to}, {source}, 8"
-    return f"{first}\nshr {to}, {to}, 8"
-
-
-def translated(text, version):
-    """The text without lines of our own."""
-    text = re.sub(r"workgroup_([xyz]) (\w+)", lambda m: _workgroup(version, *m.groups()), text)
-    return re.sub(r"copy (\w+), (\w+)", r"mov \1, \2" if version >= 71 else r"or \1, \2, \2", text)
-
 
 @functools.cache
 def assembled(text, version):
