@@ -185,6 +185,14 @@ struct target {
 enum { MOST_TARGETS = 64, MOST_HANDLES = 1 << 20, MOST_FDS = 1 << 16, MOST_FILES = 256 };
 
 /* What the kernel knows as one drm_file, whichever descriptors lead to it. */
+/* Frames, as daemon/capture_window.cc counts them. */
+struct frames {
+  uint32_t current;
+  bool drawn;
+  uint32_t num_first;
+  struct target first[MOST_TARGETS];
+};
+
 struct file {
   unsigned long long client; /* drm-client-id; 0: the kernel does not tell it */
   int descriptors;
@@ -193,11 +201,7 @@ struct file {
   bool maps_changed;
   uint32_t num_handles;
   struct bo** bos; /* by handle */
-  /* Frames, as daemon/capture_window.cc counts them. */
-  uint32_t frame;
-  bool drawn;
-  uint32_t num_first;
-  struct target first[MOST_TARGETS];
+  struct frames frames;
 };
 
 static pthread_mutex_t tables = PTHREAD_MUTEX_INITIALIZER; /* protects all of this part */
@@ -902,10 +906,10 @@ static uint32_t targets_of(struct reader* lists, struct reader* tiles, const uin
 }
 
 /* A frame ends where the next image of the size, format and layout of its first one is drawn. */
-static void count_frame(int fd, struct file* file, const struct submission* s, struct bo** bos,
+static void count_frame(int fd, struct frames* frames, const struct submission* s, struct bo** bos,
                         uint32_t count) {
   struct target targets[MOST_TARGETS];
-  if (file->frame == 0) file->frame = 1;
+  if (frames->current == 0) frames->current = 1;
   if (s->lists[0] == s->lists[1]) return;
   const char* profile = profile_of(fd);
   struct reader lists = {.fd = fd, .bos = bos, .count = count}, tiles = lists;
@@ -914,21 +918,22 @@ static void count_frame(int fd, struct file* file, const struct submission* s, s
   close_reader(&lists);
   close_reader(&tiles);
   if (drawn == 0) return;
-  bool alike = file->drawn && drawn == file->num_first;
+  bool alike = frames->drawn && drawn == frames->num_first;
   for (uint32_t i = 0; alike && i < drawn; ++i)
-    alike = targets[i].width == file->first[i].width && targets[i].height == file->first[i].height &&
-            targets[i].format == file->first[i].format && targets[i].layout == file->first[i].layout;
-  if (alike) ++file->frame;
-  if (alike || !file->drawn) {
-    memcpy(file->first, targets, drawn * sizeof targets[0]);
-    file->num_first = drawn;
+    alike = targets[i].width == frames->first[i].width && targets[i].height == frames->first[i].height &&
+            targets[i].format == frames->first[i].format && targets[i].layout == frames->first[i].layout;
+  if (alike) ++frames->current;
+  if (alike || !frames->drawn) {
+    memcpy(frames->first, targets, drawn * sizeof targets[0]);
+    frames->num_first = drawn;
   }
-  file->drawn = true;
+  frames->drawn = true;
 }
 
 static bool is_chosen(const struct file* file) {
   if (out.stopped || !open_by_signal) return false;
-  if (settings.by_frames && (file->frame < settings.frames.first || file->frame > settings.frames.last))
+  if (settings.by_frames &&
+      (file->frames.current < settings.frames.first || file->frames.current > settings.frames.last))
     return false;
   return !settings.by_jobs ||
          (submission_number >= settings.jobs.first && submission_number <= settings.jobs.last);
@@ -1015,7 +1020,7 @@ static int submit(int fd, unsigned long request, void* argument, struct file* fi
     count = take_bos(file, s->handles, s->num_handles, bos);
   }
   if (!bos) return next_ioctl(fd, request, argument);
-  if (settings.by_frames) count_frame(fd, file, s, bos, count);
+  if (settings.by_frames) count_frame(fd, &file->frames, s, bos, count);
   const bool chosen = s->num_jobs > 0 && is_chosen(file);
   const int result =
       chosen ? record(fd, request, argument, file, s, bos, count) : next_ioctl(fd, request, argument);
@@ -1047,7 +1052,8 @@ static int submitted(int fd, unsigned long request, void* argument) {
   /* Others of vc4 that have the numbers of submissions of v3d submit nothing. */
   if (!file || (file->is_vc4 && number != VC4_SUBMIT_CL)) return next_ioctl(fd, request, argument);
   pthread_mutex_lock(&submits);
-  ++submission_number;
+  const uint32_t number_before = submission_number++;
+  const struct frames frames_before = file->frames;
   int result;
   if (file->is_vc4 || number == V3D_SUBMIT_CPU) {
     say_not_recorded(file, number);
@@ -1058,6 +1064,10 @@ static int submitted(int fd, unsigned long request, void* argument) {
     result = submit(fd, request, argument, file, &s);
   }
   const int error = errno;
+  if (result < 0 && (error == EINTR || error == EAGAIN)) { /* comes again, and counts then */
+    submission_number = number_before;
+    file->frames = frames_before;
+  }
   pthread_mutex_unlock(&submits);
   free(s.handles);
   free(s.syncs);

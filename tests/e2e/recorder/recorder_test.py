@@ -2,7 +2,7 @@
 """libv3drec.so around a program of the kernel's interface alone: the recording replays to the very memory, what is chosen is
 recorded, and what differs is found.
 
-usage: recorder_test.py V3DEMU LIBRARY FOLDER SAXPY
+usage: recorder_test.py V3DEMU LIBRARY FOLDER SAXPY INTERRUPTED
 """
 import os
 import re
@@ -15,7 +15,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from recording import AFTER, END, HEADER_BYTES, JOB, Recorder, flipped, pages, read, records  # noqa: E402
 
-V3DEMU, LIBRARY, FOLDER, SAXPY = sys.argv[1:5]
+V3DEMU, LIBRARY, FOLDER, SAXPY, INTERRUPTED = sys.argv[1:6]
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "qpu_programs")
 NODE = "/dev/dri/renderD128"
 # Two processes, each of which computes and has a file of its own.
@@ -35,7 +35,12 @@ for value in range(3):
     if value and "V3DREC_SIGNAL" in os.environ:
         os.kill(os.getpid(), signal.SIGUSR2)
     qpu_program.load(program, kernels.STORE, [result.address, value + 7], device.version)
-    device.submit_csd(qpu_program.config(device, program, 1), [program, result])
+    for attempt in range(2):
+        try:
+            device.submit_csd(qpu_program.config(device, program, 1), [program, result])
+            break
+        except InterruptedError:
+            assert "INTERRUPTED" in os.environ and value + attempt == 0
     device.wait(program)
     assert result.words[0] == value + 7
 os.kill(os.getpid(), signal.SIGKILL)
@@ -173,16 +178,26 @@ class RecorderTest(unittest.TestCase):
         self.assertIn("says nothing of memory after its jobs", done.stderr)
         self.assertEqual(self.recorder.compare(bare), (1, []))
 
-    def dispatches(self, name, **variables):
-        """Kinds of the records of a process that makes three dispatches and is killed."""
+    def dispatched(self, name, **variables):
+        """The recording of a process that makes three dispatches and is killed, if there is one."""
         done, path = self.recorder.run(name, DISPATCH, V3DEMU=V3DEMU, **variables)
         self.assertEqual(done.returncode, -signal.SIGKILL, done.stderr)
+        return path
+
+    def dispatches(self, name, **variables):
+        """Kinds of its records."""
+        path = self.dispatched(name, **variables)
         self.assertEqual(self.recorder.compare(path)[0], 0)
         return [kind for _, kind, _ in records(read(path))]
 
     def test_the_file_is_whole_though_the_program_is_killed(self):
         kinds = self.dispatches("killed")
         self.assertEqual((kinds.count(JOB), kinds[-2:]), (3, [AFTER, END]))
+
+    def test_a_submission_that_is_interrupted_and_repeated_counts_once(self):
+        for chosen, count in (("1", 1), ("2-3", 2)):
+            self.assertEqual(self.dispatches("interrupted", INTERRUPTED="1", LD_PRELOAD=f"{LIBRARY} {INTERRUPTED}", V3DREC_JOBS=chosen).count(JOB), count)
+        self.assertFalse(os.path.exists(self.dispatched("beyond", INTERRUPTED="1", LD_PRELOAD=f"{LIBRARY} {INTERRUPTED}", V3DREC_JOBS="4")))
 
     def test_a_signal_begins_and_ends_a_recording(self):
         self.assertEqual(self.dispatches("signalled", V3DREC_SIGNAL="USR2").count(JOB), 1)
