@@ -1,17 +1,21 @@
 /// v3demu inspect: a frame debugger for captures, in the browser.
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "tools/cli/capture.h"
 #include "tools/cli/captures/compiler.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/files/files.h"
+#include "tools/cli/run_options.h"
 #include "tools/inspect/open_browser.h"
 #include "tools/inspect/page_server.h"
 
@@ -19,7 +23,9 @@ namespace v3d::tools {
 namespace {
 
 struct Options {
-  std::string file;
+  RunOptions run;
+  std::string file;    ///< the capture; empty: of the program
+  std::string output;  ///< where that of the program is kept; empty: nowhere
   int port = 0;
   bool no_browser = false;
 };
@@ -31,12 +37,12 @@ int fail(const std::string& message) {
   return 1;
 }
 
-int inspect_capture(const Options& options) {
+int inspect_capture(const Options& options, const std::string& path) {
   const auto compiler = compiler_of_environment();
   if (!compiler.ok()) return fail(std::string(compiler.status().message()));
-  auto inspector = inspect::Inspector::open(options.file, compiler->get());
+  auto inspector = inspect::Inspector::open(path, compiler->get());
   if (!inspector.ok()) return fail(std::string(inspector.status().message()));
-  const std::string name = std::filesystem::path(options.file).filename().string();
+  const std::string name = std::filesystem::path(path).filename().string();
   const auto ask = [&](const std::string& question, const inspect::Parameters& parameters) {
     return inspect::answer(**inspector, name, question, parameters);
   };
@@ -59,19 +65,55 @@ int inspect_capture(const Options& options) {
   return 0;
 }
 
+/// What the program leaves is shown whether it ended well or not: it may be why somebody looks.
+int inspect_program(const Options& options) {
+  std::optional<TemporaryFolder> folder;
+  std::string file = options.output;
+  if (file.empty()) {
+    folder.emplace("v3demu-inspect");
+    if (folder->path.empty()) return fail(absl::StrCat("no temporary folder: ", strerror(errno)));
+    file = folder->path / std::filesystem::path(options.run.command[0] + ".v3dcap").filename();
+  }
+  const CaptureEnd captured = capture_program(options.run, file);
+  if (!captured.complete()) return captured.status;
+  fprintf(stderr, "v3demu inspect: %s\n", captured.summary.c_str());
+  const int inspected = inspect_capture(options, file);
+  return captured.status ? captured.status : inspected;
+}
+
+int inspect(const Options& options) {
+  if (options.run.command.empty() == options.file.empty())
+    throw CLI::RequiredError("either a capture or, after --, a program to run");
+  if (!options.run.command.empty()) return inspect_program(options);
+  if (!options.run.board.device.empty())
+    throw CLI::ValidationError("--device", "the board of a capture is that on which it was taken");
+  if (!options.output.empty())
+    throw CLI::ValidationError("--output", "a capture that is there is not written");
+  return inspect_capture(options, options.file);
+}
+
 }  // namespace
 
 void add_inspect(CLI::App* app, int* exit_code) {
   static Options options;
-  CLI::App* command = app->add_subcommand(
-      "inspect",
-      "Look into a capture with the browser: pictures after draws, the history of pixels, shaders");
-  command->add_option("file", options.file, "The capture")->required();
+  CLI::App* command = app->add_subcommand("inspect",
+                                          "Look into a capture, or a program's jobs, with the browser: "
+                                          "pictures after draws, the history of pixels, shaders");
+  options.run.name = "inspect";
+  command->add_option("file", options.file, "A capture, in place of a program");
+  command
+      ->add_option("-o,--output", options.output,
+                   "Keep the capture of the program (default: it goes with the command)")
+      ->option_text("FILE");
   command->add_option("--port", options.port, "The port of the loopback device; 0: one that is free")
       ->option_text("PORT")
       ->check(CLI::Range(0, 65535));
   command->add_flag("--no-browser", options.no_browser, "Print the address alone");
-  command->callback([exit_code] { *exit_code = inspect_capture(options); });
+  add_run_options(command, &options.run);
+  command->callback([exit_code] {
+    options.run.command = program_behind_options();
+    *exit_code = inspect(options);
+  });
 }
 
 }  // namespace v3d::tools
