@@ -23,12 +23,16 @@ std::unique_ptr<qpu::Watch> debug_watch(chip::Generation generation, const Watch
     if (!options.trace) log_error("V3DEMU_TRACE_QPU: %s", error);
     options.trace_sink = log_sink("qpu");
   }
-  if (debug_on(Debug::kHazard)) {
+  options.strict = debug_on(Debug::kStrict);
+  if (options.strict || debug_on(Debug::kHazard)) {
     const auto kinds = qpu::parse_hazard_kinds(selection.hazards, &error);
     if (!kinds) log_error("V3DEMU_HAZARDS: %s", error);
-    if (kinds) options.hazard_sink = log_sink("qpu-hazard");
+    if (kinds) options.hazard_sink = log_sink(options.strict ? "qpu-strict" : "qpu-hazard");
     options.hazards = kinds.value_or(0);
-    options.compiler = compiler;
+    // Where only what is wrong counts, nobody asked for the rest.
+    if (kinds && selection.hazards.empty() && options.strict && !debug_on(Debug::kHazard))
+      options.hazards = qpu::kWrongHazardKinds;
+    if (!options.strict) options.compiler = compiler;  // strict threads are seen all along
   }
   if (!options.trace && !options.hazard_sink) return nullptr;
   return std::make_unique<qpu::Watch>(generation, std::move(options));

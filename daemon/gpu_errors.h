@@ -17,8 +17,9 @@ enum class GpuErrorKind : uint8_t {
   kHang,     ///< no progress: the GPU was reset
   kFault,    ///< accesses to memory that is not mapped; the job went on
   kRefused,  ///< a list, record or program that the GPU does not take; the GPU was reset
+  kRule,     ///< QPU programs broke rules, which only a strict daemon tells (qpu::WatchOptions)
 };
-inline constexpr int kNumGpuErrorKinds = 3;
+inline constexpr int kNumGpuErrorKinds = 4;
 
 struct GpuErrorKindRow {
   const char* word;  ///< of run reports
@@ -31,6 +32,7 @@ inline constexpr GpuErrorKindRow kGpuErrorKinds[kNumGpuErrorKinds] = {
     {"fault", "job accessed memory that is not mapped (MMU fault)",
      "jobs accessed memory that is not mapped (MMU faults)", "jobs with MMU faults"},
     {"refused", "job was refused", "jobs were refused", "refused jobs"},
+    {"rule", "job broke rules of QPU programs", "jobs broke rules of QPU programs", "jobs with broken rules"},
 };
 constexpr const GpuErrorKindRow& row_of(GpuErrorKind kind) {
   return kGpuErrorKinds[static_cast<size_t>(kind)];

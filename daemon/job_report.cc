@@ -49,6 +49,10 @@ void remember(GpuErrors* errors, const Job& job, const User& user, const device:
           absl::StrFormat("%d %s to memory that is not mapped, the first at 0x%08x%s%s", result.faults.count,
                           result.faults.count == 1 ? "access" : "accesses", result.faults.first_address,
                           behind(result.fault_place), result.fault_place));
+    if (const size_t count = result.broken_rules.size(); count != 0)
+      errors->add(GpuErrorKind::kRule, job, user,
+                  count == 1 ? result.broken_rules[0]
+                             : absl::StrFormat("%s; and %d more", result.broken_rules[0], count - 1));
     if (result.end == End::kError) errors->add(GpuErrorKind::kRefused, job, user, result.message);
     if (result.end == End::kHang) errors->add(GpuErrorKind::kHang, job, user, result.message);
   } catch (const std::exception&) {

@@ -37,6 +37,8 @@ constexpr DebugName kNames[] = {
     {"sched", Debug::kSched, "jobs and fences"},
     {"daemon", Debug::kDaemon, "connections"},
     {"hazard", Debug::kHazard, "rules of the QPU that a program breaks; V3DEMU_HAZARDS selects their kinds"},
+    {"strict", Debug::kStrict,
+     "the same in every thread, with poison where the chip leaves any value, and as GPU errors"},
     {"jit", Debug::kJit, "compiled QPU programs, each instruction with its host code"},
 };
 

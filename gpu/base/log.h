@@ -31,6 +31,7 @@ enum class Debug : uint32_t {
   kDaemon = 1u << 13,
   kHazard = 1u << 14,
   kJit = 1u << 15,
+  kStrict = 1u << 16,
 };
 
 /// What a list such as "cl,qpu" asks for.

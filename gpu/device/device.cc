@@ -268,6 +268,7 @@ JobResult Device::run_job(Context& context, const JobThreads& threads, const Wor
   scope.job.first_tidx = threads.first_tidx;
   if (recording) scope.job.work = &recording->units;
   JobResult result = scope.run([&] { work(scope.job); });
+  if (watch) result.broken_rules = watch->take_broken_rules();
   if (!recording) {
     if (state_->sampling) result.no_prediction = "QPU threads are watched";
     return result;

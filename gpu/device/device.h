@@ -66,6 +66,8 @@ struct JobResult {
   mmu::Faults faults;
   std::string fault_place = {};  ///< of the first fault: program and instruction; empty: of no program
   perf::Counts counts;
+  /// Of a strict watch (qpu::WatchOptions): rules that QPU programs broke.
+  std::vector<std::string> broken_rules = {};
   /// What the job would take on the board, where Device::set_timing() asks for it: of jobs that are done.
   /// Null: there is none.
   std::shared_ptr<const timing::Prediction> prediction = nullptr;

@@ -16,7 +16,7 @@ class DebugWatchTest : public testing::Test {
 TEST_F(DebugWatchTest, FollowsDebugCategories) {
   g_debug_mask = 0;
   EXPECT_EQ(debug_watch(chip::Generation::k71, {}), nullptr);
-  for (const char* category : {"qpu", "hazard"}) {
+  for (const char* category : {"qpu", "hazard", "strict"}) {
     g_debug_mask = 0;
     ASSERT_TRUE(set_debug(category).ok());
     EXPECT_NE(debug_watch(chip::Generation::k71, {}), nullptr) << category;

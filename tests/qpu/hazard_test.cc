@@ -166,8 +166,8 @@ constexpr Case kCases[] = {
 };
 
 // Rules that only execution can see, and those that imply another one; tests below.
-constexpr Hazard kDynamic[] = {Hazard::kVpmOrder,  Hazard::kMsfAfterZ, Hazard::kTsyTmu,
-                               Hazard::kVaryCount, Hazard::kTlbStage,  Hazard::kTmuLost};
+constexpr Hazard kDynamic[] = {Hazard::kVpmOrder, Hazard::kMsfAfterZ, Hazard::kTsyTmu,   Hazard::kVaryCount,
+                               Hazard::kTlbStage, Hazard::kTmuLost,   Hazard::kUnwritten};  // strict_test.cc
 
 constexpr const char* kEnd = "\nthrsw\nthrsw\nnop\nnop\nthrsw\nnop\nnop\n";
 
@@ -187,6 +187,12 @@ TEST(Hazard, EveryRuleHasACase) {
   for (const Case& c : kCases) covered.insert(c.hazard);
   for (int n = 0; n < kNumHazards; ++n)
     EXPECT_TRUE(covered.contains(static_cast<Hazard>(n))) << tag(static_cast<Hazard>(n));
+}
+
+// asm --check finds nothing of what only runs show, and all of the rest.
+TEST(Hazard, WhatCodeShows) {
+  for (const Case& c : kCases) EXPECT_NE(shown_by(c.hazard), ShownBy::kRun) << tag(c.hazard);
+  for (const Hazard hazard : kDynamic) EXPECT_NE(shown_by(hazard), ShownBy::kCode) << tag(hazard);
 }
 
 TEST(Hazard, Text) {

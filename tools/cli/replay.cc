@@ -110,7 +110,7 @@ class Replay {
     if (!options_.json) print(job, result, timed, taken.count() / options_.repeat);
     if (job.kind == CapturedJob::kRender && !options_.images.empty()) save_images(job, context);
     if (options_.compare) last_ = {job, result};
-    return result.end == JobResult::End::kDone;
+    return result.end == JobResult::End::kDone && result.broken_rules.empty();
   }
 
   /// Compares memory with what was recorded after the job that ran last, where something was.
@@ -152,6 +152,7 @@ class Replay {
                   result.faults.first_address);
     std::printf("%s%s", result.fault_place.empty() ? "" : ", ", result.fault_place.c_str());
     std::printf("%s%s\n", result.message.empty() ? "" : "  ", result.message.c_str());
+    for (const std::string& rule : result.broken_rules) std::printf("  broken rule: %s\n", rule.c_str());
     if (result.prediction) print_report(*result.prediction, context.space());
     if (options_.counters) print_counters(result.counts);
     for (size_t i = 0; i < result.variants.size(); ++i)

@@ -48,8 +48,12 @@ void add_run(CLI::App* app, int* exit_code) {
                     absl::StrCat("Exit with ", kGpuErrorStatus,
                                  " when the program ends well, but had GPU errors: hangs, MMU faults, "
                                  "refused jobs"));
+  command->add_flag("--strict", options.strict,
+                    "The same, also for rules that QPU programs break, in every thread; what the "
+                    "chip leaves undefined is poison; slower");
   command->callback([exit_code] {
     options.command = required_program();
+    options.fail_on_gpu_error = options.fail_on_gpu_error || options.strict;
     *exit_code = run(options, screen);
   });
 }

@@ -13,25 +13,11 @@
 namespace v3d::qpu {
 namespace {
 
-// Starts in the last section: no pair of thrsw anywhere, and not several of them.
-bool single_section(chip::Generation generation, std::span<const uint64_t> words) {
-  int count = 0;
-  bool pair = false, previous = false;
-  for (const uint64_t word : words) {
-    Instruction i;
-    const bool thrsw = decode(generation, word, i) && !i.is_branch && (i.signals & kThrsw);
-    pair = pair || (thrsw && previous);
-    count += thrsw;
-    previous = thrsw;
-  }
-  return !pair && count <= 1;
-}
-
 class Walk {
  public:
   Walk(chip::Generation generation, bool four_threads, std::span<const uint64_t> words)
       : words_(words),
-        flow_(flow::analyse({generation, single_section(generation, words), {}}, words)),
+        flow_(flow::analyse({generation, starts_in_last_section(generation, words), {}}, words)),
         setting_{generation, flow_.setting.final_section, four_threads} {
     visits_.resize(flow_.nodes.size());
     facts_.reserve(flow_.nodes.size());
@@ -111,6 +97,19 @@ class Walk {
 };
 
 }  // namespace
+
+bool starts_in_last_section(chip::Generation generation, std::span<const uint64_t> words) {
+  int count = 0;
+  bool pair = false, previous = false;
+  for (const uint64_t word : words) {
+    Instruction i;
+    const bool thrsw = decode(generation, word, i) && !i.is_branch && (i.signals & kThrsw);
+    pair = pair || (thrsw && previous);
+    count += thrsw;
+    previous = thrsw;
+  }
+  return !pair && count <= 1;
+}
 
 std::vector<HazardReport> check_program(chip::Generation generation, bool four_threads,
                                         std::span<const uint64_t> words, HazardSet wanted) {

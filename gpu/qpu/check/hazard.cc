@@ -29,10 +29,13 @@ struct Particulars {
 struct Row {
   chip::Generations generations;
   HazardKind kind;
-  const char *tag, *rule;
+  ShownBy shown_by;
+  Poison poison;
+  const char *tag, *source, *rule;
 };
 constexpr Row kRows[] = {
-#define V3D_QPU_HAZARD(name, generations, kind, tag, rule) {generations, HazardKind::kind, tag, rule},
+#define V3D_QPU_HAZARD(name, generations, kind, shown_by, poison, tag, source, rule) \
+  {generations, HazardKind::kind, ShownBy::shown_by, Poison::poison, tag, source, rule},
 #include "gpu/qpu/check/hazard.def"
 };
 const Row& row(Hazard hazard) { return kRows[static_cast<int>(hazard)]; }
@@ -67,7 +70,10 @@ const Particulars& particulars(chip::Generation generation) {
 
 chip::Generations generations(Hazard hazard) { return row(hazard).generations; }
 HazardKind kind(Hazard hazard) { return row(hazard).kind; }
+ShownBy shown_by(Hazard hazard) { return row(hazard).shown_by; }
+Poison poison(Hazard hazard) { return row(hazard).poison; }
 const char* tag(Hazard hazard) { return row(hazard).tag; }
+const char* source(Hazard hazard) { return row(hazard).source; }
 const char* rule(Hazard hazard) { return row(hazard).rule; }
 
 const char* name(HazardKind kind) {
@@ -133,11 +139,6 @@ HazardSet HazardChecker::assumptions(const Instruction& i) {
     found.check(unpack == Unpack::kU5 || unpack == Unpack::kU6 || unpack == Unpack::kU7, Hazard::kHalfUnpack);
   }
   return found.set();
-}
-
-RegisterSet HazardChecker::all_writes(const HazardFacts& f) const {
-  const RegisterSet writes = f.alu_writes | f.signal_writes | f.magic_writes;
-  return f.implicit ? writes | only(isa().implicit) : writes;
 }
 
 void HazardChecker::age() {

@@ -17,12 +17,12 @@
 namespace v3d::qpu {
 
 enum class Hazard : uint8_t {
-#define V3D_QPU_HAZARD(name, generations, kind, tag, rule) k##name,
+#define V3D_QPU_HAZARD(name, generations, kind, shown_by, poison, tag, source, rule) k##name,
 #include "gpu/qpu/check/hazard.def"
 };
 // NOLINTBEGIN(bugprone-macro-parentheses): rows are counted by what they add
 inline constexpr int kNumHazards = 0
-#define V3D_QPU_HAZARD(name, generations, kind, tag, rule) +1
+#define V3D_QPU_HAZARD(name, generations, kind, shown_by, poison, tag, source, rule) +1
 #include "gpu/qpu/check/hazard.def"
     ;
 // NOLINTEND(bugprone-macro-parentheses)
@@ -42,18 +42,40 @@ constexpr bool is_wrong(HazardKind kind) {
   return kind == HazardKind::kUndefined || kind == HazardKind::kHardlyMeant;
 }
 
+/// What shows that a program breaks a rule.
+enum class ShownBy : uint8_t {
+  kCode,    ///< its words
+  kRun,     ///< what a thread does
+  kEither,  ///< its words, where it is certain on every way through them; else what a thread does
+};
+
+/// What has a value on which nobody can rely once a rule is broken.
+enum class Poison : uint8_t {
+  kNothing,    ///< nothing that is read later, or what that is cannot be told
+  kResults,    ///< what the instruction writes
+  kImplicit,   ///< rf0 (4.2: r5)
+  kWords,      ///< words of the TMU that the thread has not taken yet
+  kFromStart,  ///< what is read: it had none since the thread began
+};
+
 /// A set of kinds.
 using HazardKinds = uint8_t;
 constexpr HazardKinds bit(HazardKind kind) { return static_cast<HazardKinds>(1u << static_cast<int>(kind)); }
 inline constexpr HazardKinds kAllHazardKinds = (1u << kNumHazardKinds) - 1;
+inline constexpr HazardKinds kWrongHazardKinds = bit(HazardKind::kUndefined) | bit(HazardKind::kHardlyMeant);
+static_assert(is_wrong(HazardKind::kUndefined) && is_wrong(HazardKind::kHardlyMeant));
 /// Those that a text names, divided by commas; "all", or nothing, for all.
 /// @return nothing, with the reason in *error, when it is not understood
 std::optional<HazardKinds> parse_hazard_kinds(std::string_view text, std::string* error);
 
 HazardKind kind(Hazard hazard);
+ShownBy shown_by(Hazard hazard);
+Poison poison(Hazard hazard);
 /// k71 and k42 (isa.h).
 chip::Generations generations(Hazard hazard);
 const char* tag(Hazard hazard);
+/// Where the rule is from (hazard.def); empty: it is a rule of this model.
+const char* source(Hazard hazard);
 const char* rule(Hazard hazard);
 
 /// A set of hazards.
@@ -108,7 +130,7 @@ class HazardChecker {
 
  private:
   const IsaProperties& isa() const { return qpu::isa(setting_.generation); }
-  RegisterSet all_writes(const HazardFacts& f) const;
+  RegisterSet all_writes(const HazardFacts& f) const { return writes_of(setting_.generation, f); }
   void age();
   void written(RegisterSet registers);
   HazardSet branch_rules(const HazardFacts& f) const;
@@ -169,9 +191,11 @@ struct HazardReport {
 /// Those of a set that a generation has.
 HazardSet rules_of(chip::Generation generation, HazardSet set);
 
+/// Whether a program is taken to start in its last section: it has no pair of thrsw, and no more than one.
+bool starts_in_last_section(chip::Generation generation, std::span<const uint64_t> words);
+
 /// Rules that a program breaks on some path through it, and what it may depend on, each once per instruction.
-/// Branches to registers, link and absolute addresses are not followed. A program without a pair of thrsw is
-/// taken to start in its last section if it has one thrsw only.
+/// Branches to registers, link and absolute addresses are not followed.
 /// @param wanted  what is reported
 std::vector<HazardReport> check_program(chip::Generation generation, bool four_threads,
                                         std::span<const uint64_t> words, HazardSet wanted = kAllHazards);

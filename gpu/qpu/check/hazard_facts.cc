@@ -142,4 +142,10 @@ HazardFacts facts_of(chip::Generation generation, uint64_t word, const Instructi
   return Collector(generation, word, instruction).facts();
 }
 
+RegisterSet writes_of(chip::Generation generation, const HazardFacts& f) {
+  RegisterSet writes = f.alu_writes | f.signal_writes | f.magic_writes;
+  if (f.implicit) writes.add(isa(generation).implicit);
+  return writes;
+}
+
 }  // namespace v3d::qpu

@@ -51,4 +51,7 @@ struct HazardFacts {
 /// @param instruction  of the word; of a branch only branch_by_msf is told
 HazardFacts facts_of(chip::Generation generation, uint64_t word, const Instruction& instruction);
 
+/// All registers that it writes, but for what lands later: C of ldvary, and r4 of the SFU.
+RegisterSet writes_of(chip::Generation generation, const HazardFacts& facts);
+
 }  // namespace v3d::qpu

@@ -33,7 +33,7 @@ const Paths::Visit* Paths::find(const HazardChecker& before, GpuAddr pc, size_t 
     HazardChecker checker = before;
     *found = checker.step(index, word, instruction, facts);
     const Behind then = behind(checker);
-    place.reset(new Visit{pc, word, facts, checker, then, ExecutionChecker::asks(facts, then)});
+    place.reset(new Visit{pc, word, facts, *found, checker, then, ExecutionChecker::asks(facts, then)});
     if (places_.size() >= kLimit) full_ = true;
     threads_ = 0;
     quiet_ = 0;

@@ -50,6 +50,7 @@ class Paths {
     GpuAddr pc;
     uint64_t word;
     HazardFacts facts;
+    HazardSet found;        ///< what it breaks there
     HazardChecker checker;  ///< after the instruction
     ExecutionChecker::Behind behind;
     bool asks;  ///< ExecutionChecker::asks()

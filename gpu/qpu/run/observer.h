@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "gpu/qpu/isa/instruction.h"
 #include "gpu/qpu/run/thread.h"
@@ -70,6 +72,8 @@ class ThreadWatch {
   virtual bool tells_clocks() const { return false; }
   /// Whether batches of a dispatch may start in any order, several at a time.
   virtual bool takes_any_order() const { return false; }
+  /// Of a strict watch, when the job is over: rules that programs broke, with program and instruction.
+  virtual std::vector<std::string> take_broken_rules() { return {}; }
 };
 
 }  // namespace v3d::qpu

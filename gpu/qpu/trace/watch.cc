@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_format.h"
 #include "gpu/qpu/check/paths.h"
+#include "gpu/qpu/check/poison.h"
 #include "gpu/qpu/check/vc4_hazard.h"
 #include "gpu/qpu/check/vc4_program_words.h"
 #include "gpu/qpu/run/alu.h"
@@ -60,17 +61,29 @@ std::string place(chip::Generation generation, const char* stage, const Thread& 
 
 }  // namespace
 
-// What was checked and reported.
-struct Watch::Checked {
-  static constexpr size_t kMaxReports = 10'000, kMaxPrograms = 256;
+// Hazards that were reported: each once per program, instruction and rule. The word tells apart the programs
+// that a driver writes to one address, one after the other.
+struct Watch::Reported {
+  static constexpr size_t kMaxReports = 10'000;
 
-  // Hazards: each once per program, instruction and rule. The word tells apart the programs that a driver
-  // writes to one address, one after the other.
-  std::set<std::tuple<GpuAddr, HazardReport, uint64_t>> reported;
-  std::set<std::tuple<GpuAddr, vc4::HazardReport, uint64_t>> vc4_reported;
+  std::set<std::tuple<GpuAddr, HazardReport, uint64_t>> v3d;
+  std::set<std::tuple<GpuAddr, vc4::HazardReport, uint64_t>> vc4;
+  std::set<GpuAddr> given_up;       // programs of which that was told
+  std::vector<std::string> broken;  // what strict watches give on
+
+  template <typename Known>
+  static bool add(std::set<Known>& known, const Known& found) {
+    return known.size() < kMaxReports && known.insert(found).second;
+  }
+};
+
+// What was checked.
+struct Watch::Checked {
+  static constexpr size_t kMaxPrograms = 256;
+
+  Reported reported;  // of all jobs, unless the watch is strict
   PlaceCount places;
   std::map<std::pair<GpuAddr, HazardChecker::Setting>, std::shared_ptr<Paths>> programs;
-  std::set<GpuAddr> given_up;  // programs of which that was told
 
   /// Null: threads that are under way keep as many places as there may be.
   std::shared_ptr<Paths> paths_of(GpuAddr entry, const HazardChecker::Setting& setting) {
@@ -85,14 +98,17 @@ struct Watch::Checked {
 // Checks one thread.
 class Watch::Check {
  public:
-  Check(Watch& watch, const char* stage, const Thread& thread)
+  /// @param reported  under the mutex of the watch; outlives the object
+  Check(Watch& watch, Reported& reported, const char* stage, Thread& thread)
       : watch_(watch),
+        reported_(reported),
         stage_(stage),
         entry_(thread.pc & ~7u),
         setting_(setting_of(watch, thread)),
         execution_(setting_),
         paths_(paths_of(watch, thread)),
         start_(setting_) {
+    if (watch.options_.strict) poisoned_.emplace(watch.generation_, stage, thread);
     if (paths_)
       paths_->count_thread();
     else
@@ -123,6 +139,7 @@ class Watch::Check {
     place_ = known ? known : find(thread, word, *instruction);
     if (!place_) [[unlikely]]
       return;
+    if (poisoned_) report(thread, poisoned_->before(place_->facts));
     if (place_->asks) execution_.before(thread, *instruction, place_->facts);
     if (++looked_ >= kLook) [[unlikely]]
       rest();
@@ -157,7 +174,11 @@ class Watch::Check {
   void after(const Thread& thread) {
     if (!start_ && !place_) return;
     if (!valid_) return report(thread, state().ran_off());
-    if (place_->asks) report(thread, execution_.after(thread, place_->facts, place_->behind));
+    const HazardSet seen = place_->asks ? execution_.after(thread, place_->facts, place_->behind) : 0;
+    report(thread, seen);
+    if (!poisoned_) return;
+    report(thread, place_->found);  // this job has not reported it yet
+    poisoned_->after(place_->facts, seen | place_->found);
   }
 
  private:
@@ -200,12 +221,12 @@ class Watch::Check {
     place_ = nullptr;
     start_.reset();
     const std::lock_guard lock(watch_.mutex_);
-    auto& told = watch_.checked_->given_up;
-    if (told.size() < Checked::kMaxReports && told.insert(entry_).second)
-      watch_.options_.hazard_sink(
+    if (Reported::add(reported_.given_up, entry_))
+      watch_.tell(
           absl::StrFormat("%s program at 0x%08x: not checked to the end: threads that are under way hold all "
                           "%d places that are kept of what is checked",
-                          stage_, entry_, PlaceCount::kLimit));
+                          stage_, entry_, PlaceCount::kLimit),
+          true, reported_);
     return nullptr;
   }
   HazardChecker state() const { return place_ ? place_->checker : *start_; }
@@ -226,10 +247,12 @@ class Watch::Check {
   static constexpr uint64_t kNotYet = UINT64_MAX;
 
   Watch& watch_;
+  Reported& reported_;
   const char* const stage_;
   const GpuAddr entry_;
   const HazardChecker::Setting setting_;
   ExecutionChecker execution_;
+  std::optional<PoisonedThread> poisoned_;  // of strict watches
   std::shared_ptr<Paths> paths_;
   const Paths::Visit* place_ = nullptr;  // of the last instruction; null at the start, and after code
   std::optional<HazardChecker> start_;   // what came before the next instruction, while place_ is null
@@ -244,8 +267,8 @@ class Watch::Check {
 // Checks and traces one thread.
 class Watch::WatchedThread final : public Observer {
  public:
-  WatchedThread(Watch& watch, const char* stage, const Thread& thread) : watch_(watch) {
-    if (watch.options_.hazard_sink) check_.emplace(watch, stage, thread);
+  WatchedThread(Watch& watch, Reported& reported, const char* stage, Thread& thread) : watch_(watch) {
+    if (watch.options_.hazard_sink) check_.emplace(watch, reported, stage, thread);
     drop_check();
   }
   ~WatchedThread() override { flush(); }
@@ -311,10 +334,10 @@ void Watch::Check::report(const Thread& thread, Hazard hazard) {
   const HazardReport found = {early ? place_->checker.early_index() : index_of(thread), hazard};
   const uint64_t word = early ? place_->checker.early_word() : word_;
   const std::lock_guard lock(watch_.mutex_);
-  auto& reported = watch_.checked_->reported;
-  if (reported.size() >= Checked::kMaxReports || !reported.emplace(entry_, found, word).second) return;
-  watch_.options_.hazard_sink(absl::StrFormat("%s program at 0x%08x: %s", stage_, entry_,
-                                              to_string(watch_.generation_, found, word)));
+  if (!Reported::add(reported_.v3d, {entry_, found, word})) return;
+  watch_.tell(
+      absl::StrFormat("%s program at 0x%08x: %s", stage_, entry_, to_string(watch_.generation_, found, word)),
+      is_wrong(kind(hazard)), reported_);
 }
 
 // Traces one thread of V3D 2.1.
@@ -366,7 +389,7 @@ class Watch::JobWatch final : public ThreadWatch {
     const bool traced = watch_.options_.trace && is_traced(stage, thread, batch);
     if (!checked && !traced) return;
     std::erase_if(threads_, [](const auto& t) { return t->over(); });
-    threads_.push_back(std::make_unique<WatchedThread>(watch_, stage, thread));
+    threads_.push_back(std::make_unique<WatchedThread>(watch_, reported(), stage, thread));
     if (traced)
       threads_.back()->trace(
           thread, absl::StrFormat("==== job %d, %s program at 0x%08x, batch %d, TIDX %d%s", job_, stage,
@@ -387,21 +410,27 @@ class Watch::JobWatch final : public ThreadWatch {
                         is(stage, "fragment") ? quads_text(thread) : "")));
     thread.observer = vc4_threads_.back().get();
   }
+  std::vector<std::string> take_broken_rules() override {
+    const std::lock_guard lock(watch_.mutex_);
+    return std::move(reported_.broken);
+  }
 
  private:
+  Reported& reported() { return watch_.options_.strict ? reported_ : watch_.checked_->reported; }
+
   /// The whole program at once: its rules ask for no execution.
   void check(const char* stage, const vc4::Thread& thread) {
     const std::vector<uint64_t> words = vc4::program_words(thread.memory, thread.pc);
     const std::vector<vc4::HazardReport> reports = vc4::check_program(words);
     const std::lock_guard lock(watch_.mutex_);
-    auto& reported = watch_.checked_->vc4_reported;
     for (const vc4::HazardReport& report : reports) {
-      if (!(watch_.options_.hazards & bit(vc4::info(report.hazard).kind))) continue;
-      if (reported.size() >= Checked::kMaxReports) return;
+      const HazardKind kind = vc4::info(report.hazard).kind;
+      if (!(watch_.options_.hazards & bit(kind))) continue;
       const uint64_t word = words[report.index];
-      if (reported.emplace(thread.pc, report, word).second)
-        watch_.options_.hazard_sink(
-            absl::StrFormat("%s program at 0x%08x: %s", stage, thread.pc, vc4::to_string(report, word)));
+      if (Reported::add(reported().vc4, {thread.pc, report, word}))
+        watch_.tell(
+            absl::StrFormat("%s program at 0x%08x: %s", stage, thread.pc, vc4::to_string(report, word)),
+            is_wrong(kind), reported());
     }
   }
 
@@ -418,6 +447,7 @@ class Watch::JobWatch final : public ThreadWatch {
   static constexpr uint64_t kCheckedBatches = 64;
 
   bool is_checked(const Thread& t, uint64_t batch) const {
+    if (watch_.options_.strict) return true;
     if (batch >= kCheckedBatches) return false;
     if (batch == 0) return true;
     const auto paths = Check::paths_of(watch_, t);
@@ -435,6 +465,7 @@ class Watch::JobWatch final : public ThreadWatch {
 
   Watch& watch_;
   const uint64_t job_;
+  Reported reported_;  // of this job, where the watch is strict; under its mutex
   std::mutex mutex_;
   std::map<std::pair<std::string_view, GpuAddr>, uint64_t> started_;
   std::vector<std::unique_ptr<WatchedThread>> threads_;
@@ -447,6 +478,11 @@ Watch::Watch(chip::Generation generation, WatchOptions options)
       reported_(hazards_of(options_.hazards)),
       checked_(std::make_unique<Checked>()) {}
 Watch::~Watch() = default;
+
+void Watch::tell(const std::string& text, bool is_wrong, Reported& reported) {
+  options_.hazard_sink(text);
+  if (options_.strict && is_wrong) reported.broken.push_back(text);
+}
 
 size_t Watch::places() const { return checked_->places.count(); }
 

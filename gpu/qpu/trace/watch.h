@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 
 #include "gpu/chip/generation.h"
 #include "gpu/qpu/check/hazard.h"
@@ -19,6 +20,9 @@ struct WatchOptions {
   /// Rules that programs break go here, one line per call, each once per program; null: nothing is checked.
   TraceSink hazard_sink;
   HazardKinds hazards = kAllHazardKinds;  ///< those that are reported
+  /// Every thread is checked and gets poison (poison.h), each job reports what it breaks, and
+  /// ThreadWatch::take_broken_rules() has it.
+  bool strict = false;
   /// Makes code of what was checked, for long threads; null: they are interpreted all along. Outlives the
   /// watch.
   PartCompiler* compiler = nullptr;
@@ -40,6 +44,10 @@ class Watch {
   class Check;
   class WatchedThread;
   class Vc4Thread;
+  struct Reported;
+  /// A hazard, under the mutex. @param is_wrong  a program that has it is
+  void tell(const std::string& text, bool is_wrong, Reported& reported);
+
   const chip::Generation generation_;
   const WatchOptions options_;
   const HazardSet reported_;

@@ -27,6 +27,7 @@ CODE = {
     "hang": "loop:\nb loop\nnop\nnop\nnop\nend",
     "fault": "nop ; ldunifrf.rf1\nnop\nmov tmud, rf1\nmov tmua, rf1 ; thrsw\nnop\nnop\ntmuwt -\nend",
     "good": "nop\nend",
+    "unwritten": "mov rf5, rf20\nend",
 }
 
 
@@ -40,13 +41,17 @@ def client(kinds):
         device.wait(program)
 
 
-class GpuErrorsTest(unittest.TestCase):
+class OwnDaemon(unittest.TestCase):
+    debug = None
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="e")
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
         self.environment = {**os.environ, "V3DEMU_SOCKET": os.path.join(self.folder, "socket")}
         self.environment.pop("V3DEMU_DEVICE", None)
+        if self.debug:
+            self.environment["V3DEMU_DEBUG"] = self.debug
         said = os.path.join(self.folder, "said")
         with open(said, "w", encoding="utf-8") as log:
             self.daemon = subprocess.Popen([V3DEMU, "serve", "--reset-after", "0.01"], env=self.environment, stderr=log)
@@ -65,6 +70,28 @@ class GpuErrorsTest(unittest.TestCase):
 
     def status(self):
         return subprocess.run([V3DEMU, "status"], env=self.environment, capture_output=True, text=True, check=True).stdout
+
+
+class StrictTest(OwnDaemon):
+    debug = "strict"
+
+    def test_each_run_fails_for_a_broken_rule(self):
+        for _ in range(2):  # also where the daemon has seen it before
+            bad = self.run_client("unwritten", options=("--strict",))
+            self.assertEqual(bad.returncode, GPU_ERROR, bad.stderr)
+            self.assertIn("GPU errors: 1 job broke rules of QPU programs\n", bad.stderr)
+            self.assertRegex(bad.stderr, r"\n  rule: python\S* \(pid \d+\), csd job \d+: compute program at 0x[0-9a-f]{8}: "
+                                         r'undefined: unwritten: instruction 0, "mov rf5, rf20')
+        good = self.run_client("good", options=("--strict",))
+        self.assertEqual(good.returncode, 0, good.stderr)
+        self.assertIn("2 jobs with broken rules", self.status())
+
+
+class GpuErrorsTest(OwnDaemon):
+    def test_a_daemon_that_is_not_strict_is_refused(self):
+        bad = self.run_client("good", options=("--strict",))
+        self.assertNotIn(bad.returncode, (0, GPU_ERROR), bad.stderr)
+        self.assertIn("is not strict", bad.stderr)
 
     def test_errors_are_summed_up_behind_the_program(self):
         done = self.run_client("hang", "fault", "hang", "good")
@@ -102,7 +129,8 @@ class GpuErrorsTest(unittest.TestCase):
         self.assertIn("GPU errors: 40 jobs accessed memory", done.stderr)
         self.assertIn("  35 more; ", done.stderr)
         status = self.status()
-        self.assertIn("GPU errors: 0 hangs, 40 jobs with MMU faults, 0 refused jobs; the last 16:\n", status)
+        self.assertIn("GPU errors: 0 hangs, 40 jobs with MMU faults, 0 refused jobs, "
+                      "0 jobs with broken rules; the last 16:\n", status)
         self.assertEqual(len(re.findall(r"^  [0-9.]+ s ago, python\S* \(pid \d+\), csd job \d+: fault: ", status, re.M)), 16)
 
     def test_signals_reach_the_program(self):

@@ -25,6 +25,7 @@ struct RunOptions {
   bool sandbox = false;  ///< the device tree is mounted, not shown by interposed paths
   bool seccomp = false;  ///< a supervisor answers system calls of what nothing can be preloaded into
   bool fail_on_gpu_error = false;  ///< the exit status tells of GPU errors
+  bool strict = false;  ///< the same, also of rules that QPU programs break: the daemon's category "strict"
   std::vector<std::string> command;
 };
 
