@@ -10,6 +10,7 @@
 #include "gpu/chip/profile.h"
 #include "gpu/tmu/image/layout.h"
 #include "gpu/tmu/image/texture_config.h"
+#include "gpu/tmu/image/texture_levels.h"
 #include "gpu/tmu/image/texture_state.h"
 #include "gpu/tmu/texel/format.h"
 
@@ -106,6 +107,21 @@ void decode_blocks(const Format& format, const TextureState& texture, const std:
   }
 }
 
+ImageShape vc4_levels(const TextureState& texture, const Format& format, Level* levels) {
+  const ImageShape shape{.width = texture.width,
+                         .height = texture.height,
+                         .depth = 1,
+                         .cpp = format.cpp,
+                         .block_width = format.block_width,
+                         .block_height = format.block_height,
+                         .num_levels = std::min<uint32_t>(texture.max_level + 1u, kMaxLevels)};
+  compute_vc4_levels(shape, levels);
+  return shape;
+}
+
+/// What a question gives need not be true.
+int dimensions_of(const UsedTexture& used) { return static_cast<int>(std::clamp(used[2], 1u, 3u)); }
+
 }  // namespace
 
 TexturePicture read_texture(Memory memory, const chip::Profile& profile, const UsedTexture& used,
@@ -122,31 +138,20 @@ TexturePicture read_texture(Memory memory, const chip::Profile& profile, const U
   const Format* const format = find_format(generation, texture.type);
   picture.width = texture.width;
   picture.height = texture.height;
-  picture.levels = std::min<uint32_t>(texture.max_level + 1u, kMaxLevels);
   if (format == nullptr || texture.unsupported != nullptr) {
     picture.problem = format == nullptr ? "the format is not modelled" : texture.unsupported;
     return picture;
   }
-  const ImageShape shape{.width = texture.width,
-                         .height = texture.height,
-                         .depth = 1,
-                         .cpp = format->cpp,
-                         .block_width = format->block_width,
-                         .block_height = format->block_height,
-                         .num_levels = picture.levels,
-                         .uif_top = texture.level_0_strictly_uif};
   std::array<Level, kMaxLevels> levels;
-  has_config_words ? compute_vc4_levels(shape, levels.data()) : compute_levels(shape, levels.data());
-  const uint32_t block_rows = 2 * utile_height(format->cpp);
-  if (texture.level_0_strictly_uif) {
-    levels[0].tiling = texture.level_0_xor ? Tiling::kUifXor : Tiling::kUif;
-    levels[0].padded_height_ub = (levels[0].height + block_rows - 1) / block_rows + texture.level_0_ub_pad;
-  }
+  const ImageShape shape = has_config_words
+                               ? vc4_levels(texture, *format, levels.data())
+                               : texture_levels(texture, *format, dimensions_of(used), levels.data());
+  picture.levels = shape.num_levels;
   const uint32_t number = std::min(level, picture.levels - 1);
   const Level& of = levels[number];
   picture.address = texture.base + static_cast<uint32_t>(of.offset);
-  picture.width = std::max(texture.width >> number, 1u);
-  picture.height = std::max(texture.height >> number, 1u);
+  picture.width = std::max(shape.width >> number, 1u);
+  picture.height = std::max(shape.height >> number, 1u);
   picture.stride = of.stride;
   picture.texel_bytes = format->cpp;
   picture.tiling = tiling_name(of.tiling);

@@ -11,6 +11,7 @@
 #include "gpu/qpu/run/vc4_thread.h"
 #include "gpu/qpu/trace/trace.h"
 #include "gpu/qpu/trace/vc4_trace.h"
+#include "gpu/tmu/lookup/plan.h"
 #include "tools/inspect/v3d_state.h"
 
 namespace v3d::inspect {
@@ -129,7 +130,7 @@ class ThreadSteps::Recorder final : public qpu::Observer {
     diary_.end(thread, trace_.take_text());
   }
   void texture_lookup(const qpu::Thread&, const tmu::TextureLookup& lookup, int) override {
-    diary_.texture({lookup.p0, lookup.p1, 0, 0});
+    diary_.texture({lookup.p0, lookup.p1, tmu::dimensions(lookup), 0});
   }
   void finished(const qpu::Thread& thread, Next next) override {
     trace_.finished(thread, next);

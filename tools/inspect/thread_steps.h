@@ -34,7 +34,8 @@ struct Step {
   std::vector<LaneMask> flags;  ///< after it, as Steps::flags
 };
 
-/// A texture that the thread asked for: the words of the lookup, of V3D the first two.
+/// A texture that the thread asked for: the words of the lookup; of V3D the first two, and by how many
+/// coordinates it is looked up.
 using UsedTexture = std::array<uint32_t, 4>;
 
 struct Steps {

@@ -7,6 +7,7 @@
 #include "gpu/base/float16.h"
 #include "gpu/base/left_out.h"
 #include "gpu/base/vector.h"
+#include "gpu/tmu/image/texture_levels.h"
 #include "gpu/tmu/lookup/atomic.h"
 #include "gpu/tmu/lookup/tile_offsets.h"
 #include "gpu/tmu/lookup/unsupported.h"
@@ -50,26 +51,8 @@ void report_options(uint32_t p2) {
 void make_levels(Plan& plan) {
   const TextureState& texture = plan.texture;
   const Format& format = *plan.format;
-  ImageShape shape{.width = texture.width,
-                   .height = texture.height,
-                   .depth = plan.dims == 3 ? texture.depth : 1,
-                   .cpp = format.cpp,
-                   .block_width = format.block_width,
-                   .block_height = format.block_height};
-  shape.num_levels = std::max(texture.base_level, texture.max_level) + 1u;
-  shape.raster = plan.dims == 1;
-  shape.uif_top = texture.level_0_strictly_uif;
-  // The height field of 1D textures holds bits 27:14 of the width (texture.md 3.1).
-  if (shape.raster) shape.width |= texture.height << 14, shape.height = 1;
   Level levels[kMaxLevels];
-  compute_levels(shape, levels);
-
-  const uint32_t block_rows = 2 * utile_height(format.cpp);
-  if (texture.level_0_strictly_uif && !shape.raster) {
-    levels[0].tiling = texture.level_0_xor ? Tiling::kUifXor : Tiling::kUif;
-    levels[0].padded_height_ub = (levels[0].height + block_rows - 1) / block_rows + texture.level_0_ub_pad;
-    levels[0].slice_size = levels[0].stride * levels[0].padded_height_ub * block_rows;
-  }
+  const ImageShape shape = texture_levels(texture, format, plan.dims, levels);
   LevelTables& tables = plan.levels;
   for (uint32_t i = 0; i < kMaxLevels; ++i) {
     const uint32_t l = std::min(i, shape.num_levels - 1);
@@ -257,7 +240,7 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
   if (!plan.format) return report_unsupported_format(generation, plan.texture.type);
 
   plan.cube = lookup.launcher == Launcher::kSCm;
-  plan.dims = plan.cube || (lookup.written & (kT | kR)) == kT ? 2 : (lookup.written & kR) ? 3 : 1;
+  plan.dims = dimensions(lookup);
   plan.log2_cpp = std::countr_zero(plan.format->cpp);
   plan.log2_utile_width = std::countr_zero(utile_width(plan.format->cpp));
   plan.log2_utile_height = std::countr_zero(utile_height(plan.format->cpp));

@@ -144,6 +144,12 @@ struct RecentPlans {
   const PlanSlot* at[kSites];  ///< by TextureLookup::site
 };
 
+/// Coordinates by which a lookup finds its texel: 1, 2 or 3, of cubes 2 in a face.
+inline uint8_t dimensions(const TextureLookup& lookup) {
+  if (lookup.launcher == Launcher::kSCm || (lookup.written & (kT | kR)) == kT) return 2;
+  return lookup.written & kR ? 3 : 1;
+}
+
 /// Decodes the state records and picks the functions. Wild addresses and values are harmless.
 void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory, chip::Generation generation,
                Plan& plan);
