@@ -2,13 +2,21 @@
 
 #include <gtest/gtest.h>
 #include <httplib.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "ioctl/base/unique_fd.h"
 #include "tools/cli/files/files.h"
 
 namespace v3d::inspect {
@@ -19,9 +27,12 @@ class PageServerTest : public testing::Test {
   void SetUp() override {
     for (const char* name : {"index.html", "page.js", "page.css"})
       std::ofstream(folder_.path / name) << "text of " << name;
-    auto server = PageServer::create(folder_.path, 0, [](const std::string& question, const Parameters& of) {
-      return Answer{200, true, question + " " + of("job").value_or("none")};
-    });
+    auto server = PageServer::create(
+        folder_.path, 0,
+        [](const std::string& question, const Parameters& of) {
+          return Answer{200, true, question + " " + of("job").value_or("none")};
+        },
+        std::chrono::milliseconds(300));
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
     const std::string& address = server_->address();
@@ -111,6 +122,68 @@ TEST_F(PageServerTest, LetsNothingRunButThePage) {
   EXPECT_EQ(result->get_header_value("X-Content-Type-Options"), "nosniff");
   EXPECT_EQ(result->get_header_value("Referrer-Policy"), "no-referrer");
   EXPECT_FALSE(result->has_header("Access-Control-Allow-Origin"));
+}
+
+/// Connections that say something, and then wait.
+class Talkers {
+ public:
+  Talkers(const std::string& host, int count, const std::string& said) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(static_cast<uint16_t>(std::stoi(host.substr(host.find(':') + 1))));
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (int n = 0; n < count; ++n) {
+      sockets_.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      if (connect(sockets_.back().get(), reinterpret_cast<sockaddr*>(&address), sizeof address) != 0)
+        ADD_FAILURE() << "no connection";
+    }
+    say(said);
+  }
+  /// False: nobody listens any more.
+  bool say(const std::string& text) {
+    bool any = false;
+    for (const ioctl::UniqueFd& one : sockets_)
+      any =
+          send(one.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size()) || any;
+    return any;
+  }
+
+ private:
+  std::vector<ioctl::UniqueFd> sockets_;
+};
+
+// Lines that come slowly, or have no end, take a thread for a while only.
+TEST_F(PageServerTest, WaitsForNobodyWithoutEnd) {
+  Talkers slow(host(), 8, "GET / HTTP/1.1\r\nX: "), silent(host(), 8, "");
+  std::atomic<bool> over{false};
+  std::thread drips([&] {
+    while (!over && slow.say("x")) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  });
+  EXPECT_EQ(get(path_), 200);
+  over = true;
+  drips.join();
+  Talkers endless(host(), 4, "GET / HTTP/1.1\r\nX: ");
+  const std::string much(1 << 16, 'x');
+  int said = 0;
+  while (said < 1000 && endless.say(much)) ++said;
+  EXPECT_LT(said, 1000);
+  EXPECT_EQ(get(path_), 200);
+}
+
+// Of other users no word is heard.
+TEST_F(PageServerTest, ServesItsOwnUserOnly) {
+  if (getuid() != 0) GTEST_SKIP() << "root alone can be another user";
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setresuid(65534, 65534, 65534) != 0) _exit(2);
+    httplib::Client client(host_);
+    const httplib::Result result = client.Get(path_.c_str());
+    _exit(result ? 1 : 0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  EXPECT_EQ(get(path_), 200);
 }
 
 TEST(PageServer, SaysThatThereIsNoPage) {

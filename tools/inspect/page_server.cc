@@ -4,19 +4,21 @@
 #include <sys/random.h>
 
 #include <array>
+#include <chrono>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "tools/cli/files/files.h"
+#include "tools/inspect/local_server.h"
 
 namespace v3d::inspect {
 namespace {
 
 constexpr const char* kLoopback = "127.0.0.1";
 constexpr size_t kMostBody = 4096, kThreads = 4;
-constexpr time_t kMostSeconds = 5;
 
 /// 128 bits that nobody can guess. Empty: the system has none.
 std::string make_token() {
@@ -44,7 +46,9 @@ constexpr PageFile kFiles[] = {{"index.html", "text/html; charset=utf-8"},
 }  // namespace
 
 struct PageServer::State {
-  httplib::Server server;
+  explicit State(const LocalLimits& limits) : server(limits) {}
+
+  LocalServer server;
   Ask ask;
   std::map<std::string, std::pair<std::string, const char*>> files;  // by path behind the token
   std::string host, token, address;
@@ -102,11 +106,13 @@ void PageServer::State::serve(const httplib::Request& request, httplib::Response
   response.set_content(answer.body, answer.is_json ? "application/json" : "application/octet-stream");
 }
 
-PageServer::PageServer() : state_(std::make_unique<State>()) {}
+PageServer::PageServer(std::unique_ptr<State> state) : state_(std::move(state)) {}
 PageServer::~PageServer() { stop(); }
 
-absl::StatusOr<std::unique_ptr<PageServer>> PageServer::create(const std::string& folder, int port, Ask ask) {
-  std::unique_ptr<PageServer> page(new PageServer);
+absl::StatusOr<std::unique_ptr<PageServer>> PageServer::create(const std::string& folder, int port, Ask ask,
+                                                               std::chrono::milliseconds patience) {
+  std::unique_ptr<PageServer> page(
+      new PageServer(std::make_unique<State>(LocalLimits{.idle = patience, .request = patience})));
   State& state = *page->state_;
   state.ask = std::move(ask);
   for (const PageFile& file : kFiles) {
@@ -123,8 +129,6 @@ absl::StatusOr<std::unique_ptr<PageServer>> PageServer::create(const std::string
   httplib::Server& server = state.server;
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   server.set_payload_max_length(kMostBody);
-  server.set_read_timeout(kMostSeconds);
-  server.set_keep_alive_timeout(kMostSeconds);
   server.set_tcp_nodelay(true);
   // By default the port could be shared with another program.
   server.set_socket_options([](socket_t) {});
