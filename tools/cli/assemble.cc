@@ -11,10 +11,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gpu/chip/generation.h"
+#include "gpu/chip/profile.h"
 #include "gpu/qpu/check/broken_rules.h"
 #include "gpu/qpu/isa/assembler.h"
 #include "tools/cli/assembly_options.h"
 #include "tools/cli/commands.h"
+#include "tools/cli/explain/explanation.h"
 #include "tools/cli/files/files.h"
 
 namespace v3d::tools {
@@ -24,6 +26,7 @@ struct Options {
   std::string file, output = "-", uniforms, format, name = "program";
   chip::Generation generation = chip::kDefaultGeneration;
   CheckOptions check;
+  std::string explained_for;  ///< a board; empty: it is not explained
 };
 
 std::string hexadecimal(const qpu::Assembly& a) {
@@ -68,6 +71,25 @@ bool check(const Options& options, const qpu::Assembly& assembly) {
   return !options.check.fails(broken);
 }
 
+/// The first board with a chip.
+std::string usual_board(chip::Generation generation) {
+  for (const chip::Profile& profile : chip::profiles())
+    if (profile.generation == generation) return profile.name;
+  return "";
+}
+
+/// What the program costs, in place of its words.
+int explain_program(const Options& options, const qpu::Assembly& assembly) {
+  const chip::Profile& profile = *chip::find_profile(options.explained_for);
+  const auto explanation = explain::explain(profile, assembly.words, options.check.four_threads);
+  if (!explanation.ok()) {
+    fprintf(stderr, "v3demu asm: %s: %s\n", options.file.c_str(),
+            std::string(explanation.status().message()).c_str());
+    return 1;
+  }
+  return write(options.output, explain::to_text(profile, *explanation));
+}
+
 /// Of a text that is wrong for the chip that was asked for, says for which one it is right.
 void name_its_chip(const Options& options, std::string_view text) {
   for (const chip::Generation other : chip::kGenerations)
@@ -90,6 +112,7 @@ int assemble(const Options& options) {
     return 1;
   }
   if (!options.check.kinds.empty() && !check(options, assembly)) return 1;
+  if (!options.explained_for.empty()) return explain_program(options, assembly);
   if (!options.uniforms.empty() && write(options.uniforms, bytes(assembly.uniforms)) != 0) return 1;
   const std::string format = !options.format.empty() ? options.format : options.output == "-" ? "hex" : "bin";
   if (format == "bin") return write(options.output, bytes(assembly.words));
@@ -117,6 +140,11 @@ void add_assemble(CLI::App* app, int* exit_code) {
   command->add_option("--name", options.name, "Of the array in C or Python (default: program)")
       ->option_text("NAME");
   add_check_options(command, &options.check);
+  static bool explained = false;
+  command->add_flag(
+      "--explain", explained,
+      "Print what the program costs on the board in place of its words: clocks, stalls, missing NOPs, "
+      "registers, lookups, divergence, advice");
   command->footer(
       "Text for V3D 2.1 has names of its own: docs/qpu.md.\n\n"
       "  loop:                                     # a label; comments start with # or //\n"
@@ -126,7 +154,13 @@ void add_assemble(CLI::App* app, int* exit_code) {
       "    .word 0x38003186bb03f000                # a word as it is\n"
       "    .uniform 0x20000, -1, 2.5               # words of the uniform stream\n"
       "    end                                     # the eight words that end a program");
-  command->callback([exit_code] { *exit_code = assemble(options); });
+  command->callback([command, exit_code] {
+    if (explained) {
+      const CLI::Option* const device = command->get_option("--device");
+      options.explained_for = device->empty() ? usual_board(options.generation) : device->as<std::string>();
+    }
+    *exit_code = assemble(options);
+  });
 }
 
 }  // namespace v3d::tools
