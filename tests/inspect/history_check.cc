@@ -1,5 +1,6 @@
 /// inspect_history CAPTURE PIXELS: at random pixels of the render jobs of a capture the last value of the
-/// history is what memory holds when the job has run as it is. Prints how many were compared.
+/// history is what memory holds when the job has run as it is, and the history has as many fragments as the
+/// heat maps count. Prints how many were compared.
 
 #include <cstdio>
 #include <cstdlib>
@@ -73,6 +74,36 @@ int compare(const History& history, const PixelPlace& place, const std::vector<S
   return wrong;
 }
 
+/// Heat maps of a job.
+struct Maps {
+  Maps(Inspector& inspector, uint32_t job) {
+    for (const Heat heat : {Heat::kFragments, Heat::kRemoved, Heat::kShaded})
+      if (auto map = inspector.heat(job, ~uint64_t{0}, 0, heat); map.ok()) all.push_back(*std::move(map));
+  }
+  std::vector<HeatPicture> all;
+};
+
+/// @return  whether a map differs from the history
+bool differs(const Maps& maps, const History& history, const PixelPlace& place) {
+  if (maps.all.size() != 3 || maps.all[0].pixels.empty() || history.is_cut) return false;
+  uint32_t counts[3] = {};
+  for (const PixelEvent& event : history.events) {
+    if (event.kind != PixelEvent::Kind::kFragment) continue;
+    ++counts[0];
+    counts[1] += event.tests_early && event.passed_early == 0;
+    counts[2] += !event.runs.empty();
+  }
+  bool any = false;
+  for (size_t n = 0; n < 3; ++n) {
+    const uint32_t mapped = maps.all[n].pixels[size_t{place.y} * maps.all[n].config.width + place.x];
+    if (mapped == counts[n]) continue;
+    any = true;
+    std::printf("job %u pixel %u,%u: map %zu has %u, the history %u\n", place.job, place.x, place.y, n,
+                mapped, counts[n]);
+  }
+  return any;
+}
+
 int check(const char* path, int pixels) {
   auto opened = Inspector::open(path, nullptr);
   if (!opened.ok()) {
@@ -91,11 +122,14 @@ int check(const char* path, int pixels) {
   int compared = 0, drawn = 0, wrong = 0;
   for (const auto& [job, stored] : renders) {
     const int share = (pixels + static_cast<int>(renders.size()) - 1) / static_cast<int>(renders.size());
+    const Maps maps(inspector, job);
     for (int n = 0; n < share; ++n) {
       const tools::Picture& first = stored[0].picture;
       const PixelPlace place = {.job = job, .x = below(first.width), .y = below(first.height)};
       const auto history = inspector.history(place);
-      if (history.ok()) wrong += compare(*history, place, stored, &compared, &drawn);
+      if (!history.ok()) continue;
+      wrong += compare(*history, place, stored, &compared, &drawn);
+      wrong += differs(maps, *history, place);
     }
   }
   std::printf("%d compared, %d with fragments, %d wrong\n", compared, drawn, wrong);

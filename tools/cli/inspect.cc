@@ -24,8 +24,9 @@ namespace {
 
 struct Options {
   RunOptions run;
-  std::string file;    ///< the capture; empty: of the program
-  std::string output;  ///< where that of the program is kept; empty: nowhere
+  std::string file;     ///< the capture; empty: of the program
+  std::string against;  ///< another capture beside it
+  std::string output;   ///< where that of the program is kept; empty: nowhere
   int port = 0;
   bool no_browser = false;
 };
@@ -42,9 +43,19 @@ int inspect_capture(const Options& options, const std::string& path) {
   if (!compiler.ok()) return fail(std::string(compiler.status().message()));
   auto inspector = inspect::Inspector::open(path, compiler->get());
   if (!inspector.ok()) return fail(std::string(inspector.status().message()));
-  const std::string name = std::filesystem::path(path).filename().string();
+  std::unique_ptr<inspect::Inspector> other;
+  if (!options.against.empty()) {
+    auto opened = inspect::Inspector::open(options.against, compiler->get());
+    if (!opened.ok()) return fail(std::string(opened.status().message()));
+    other = *std::move(opened);
+  }
+  const auto name_of = [](const std::string& file) {
+    return std::filesystem::path(file).filename().string();
+  };
+  const inspect::Captures captures = {{inspector->get(), name_of(path)},
+                                      {other.get(), name_of(options.against)}};
   const auto ask = [&](const std::string& question, const inspect::Parameters& parameters) {
-    return inspect::answer(**inspector, name, question, parameters);
+    return inspect::answer(captures, question, parameters);
   };
   auto server = inspect::PageServer::create(find_page("inspect"), options.port, ask);
   if (!server.ok()) return fail(std::string(server.status().message()));
@@ -104,6 +115,10 @@ void add_inspect(CLI::App* app, int* exit_code) {
   command
       ->add_option("-o,--output", options.output,
                    "Keep the capture of the program (default: it goes with the command)")
+      ->option_text("FILE");
+  command
+      ->add_option("--against", options.against,
+                   "Another capture, to be compared with it, as of the same scene before a change")
       ->option_text("FILE");
   command->add_option("--port", options.port, "The port of the loopback device; 0: one that is free")
       ->option_text("PORT")

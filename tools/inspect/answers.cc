@@ -9,10 +9,12 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "gpu/base/float16.h"
 #include "gpu/chip/profile.h"
 #include "gpu/cle/packet.h"
 #include "gpu/perf/timing/prediction.h"
+#include "gpu/qpu/isa/assembler.h"
 #include "tools/cli/captures/job_listing.h"
 
 namespace v3d::inspect {
@@ -57,7 +59,10 @@ Answer wrong(int status, const std::string& message) {
   return {status, true, text_of(Json{{"error", message}})};
 }
 Answer wrong(const absl::Status& status) {
-  const int code = absl::IsNotFound(status) ? 404 : absl::IsInvalidArgument(status) ? 400 : 500;
+  const int code = absl::IsNotFound(status)          ? 404
+                   : absl::IsInvalidArgument(status) ? 400
+                   : absl::IsUnimplemented(status)   ? 501
+                                                     : 500;
   return wrong(code, std::string(status.message()));
 }
 Answer with_pixels(const Json& json, const std::vector<uint32_t>& pixels) {
@@ -139,7 +144,7 @@ Json json_of(const tlb::Config& config) {
           {"targets", targets}};
 }
 
-Answer capture(Inspector& inspector, const std::string& file) {
+Answer capture(Inspector& inspector, const std::string& file, const std::string& other) {
   Json jobs = Json::array();
   uint32_t number = 0;
   for (const CapturedJob& job : inspector.jobs()) {
@@ -153,6 +158,7 @@ Answer capture(Inspector& inspector, const std::string& file) {
   return good({{"file", file},
                {"board", inspector.profile().name},
                {"description", inspector.profile().description},
+               {"other", other.empty() ? Json() : Json(other)},
                {"jobs", jobs}});
 }
 
@@ -238,6 +244,37 @@ Answer job(Inspector& inspector, uint32_t number) {
   return good({{"draws", draws}, {"left_out", left_out}});
 }
 
+/// What units did: shares of the job's time in which they have work, and what went through them.
+Json units_of(const timing::Prediction& p) {
+  const timing::MemoryCounts& m = p.memory;
+  return {{"clocks", p.clocks},
+          {"qpus", p.qpus},
+          {"issue", p.issue_share()},
+          {"qpu", p.qpu_share()},
+          {"tmu", p.tmu_share()},
+          {"l2", p.l2_share()},
+          {"dram", p.dram_share()},
+          {"fetch", p.unit_share(p.units.fetch)},
+          {"binner", p.unit_share(p.units.binner)},
+          {"front_end", p.unit_share(p.units.front_end)},
+          {"tlb", p.unit_share(p.units.tlb)},
+          {"load_store", p.unit_share(p.units.load_store)},
+          {"threads", static_cast<double>(p.resident) / static_cast<double>(std::max<uint64_t>(p.clocks, 1))},
+          {"instructions", p.instructions},
+          {"lookups", p.lookups},
+          {"l1_hits", m.l1_hits},
+          {"l1_misses", m.l1_misses},
+          {"l2_hits", m.hits()},
+          {"l2_misses", m.misses()},
+          {"read_bytes", m.all_read()},
+          {"written_bytes", m.all_written()},
+          {"lists_written", m.list_written},
+          {"lists_read", m.list_read},
+          {"tile_loaded", m.tile_loaded},
+          {"tile_stored", m.tile_stored},
+          {"transferred", m.transfer_read + m.transfer_written}};
+}
+
 Answer time(Inspector& inspector, uint32_t number) {
   const auto time = inspector.time(number);
   if (!time.ok()) return wrong(time.status());
@@ -260,6 +297,7 @@ Answer time(Inspector& inspector, uint32_t number) {
   return good({{"end", time->end},
                {"ns", p.ns() - p.submit_ns},
                {"bound", timing::bound_name(p.bound())},
+               {"units", units_of(p)},
                {"draws", draws},
                {"programs", programs}});
 }
@@ -270,12 +308,19 @@ Answer listing(Inspector& inspector, uint32_t number) {
   return good({{"lines", *lines}, {"is_cut", lines->size() == Inspector::kMostLines}});
 }
 
+/// Up to and including a draw, or before it; all, if none is named.
+uint64_t draws_of(Numbers& numbers) {
+  const uint64_t last = numbers.get("draw", ~0u);
+  return numbers.get("before", 0) != 0 ? last : last + 1;
+}
+
 Answer picture(Inspector& inspector, uint32_t job, Numbers& numbers) {
-  const uint32_t last = numbers.get("draw", ~0u), layer = numbers.get("layer", 0),
-                 buffer = numbers.get("buffer", 0), sample = numbers.get("sample", 0);
+  const uint64_t draws = draws_of(numbers);
+  const uint32_t layer = numbers.get("layer", 0), buffer = numbers.get("buffer", 0),
+                 sample = numbers.get("sample", 0);
   if (!numbers.wrong().empty()) return wrong(400, numbers.wrong());
   if (buffer > kStencilBuffer || buffer == kNoBuffer || sample > 3) return wrong(400, "no such buffer");
-  const auto picture = inspector.picture(job, last, layer, static_cast<uint8_t>(buffer), sample);
+  const auto picture = inspector.picture(job, draws, layer, static_cast<uint8_t>(buffer), sample);
   if (!picture.ok()) return wrong(picture.status());
   Json head = json_of(picture->config);
   head["layers"] = picture->layers;
@@ -285,6 +330,54 @@ Answer picture(Inspector& inspector, uint32_t job, Numbers& numbers) {
     head["width"] = head["height"] = 0;
   }
   return with_pixels(head, picture->pixels);
+}
+
+Answer heat(Inspector& inspector, uint32_t job, Numbers& numbers, const Parameters& parameters) {
+  const uint64_t draws = draws_of(numbers);
+  const uint32_t layer = numbers.get("layer", 0);
+  const std::optional<Heat> what = find_heat(parameters("what").value_or(""));
+  if (!numbers.wrong().empty()) return wrong(400, numbers.wrong());
+  if (!what) return wrong(400, "no such map");
+  const auto map = inspector.heat(job, draws, layer, *what);
+  if (!map.ok()) return wrong(map.status());
+  Json head = json_of(map->config);
+  head["layers"] = map->layers;
+  if (map->pixels.empty()) {
+    head["problem"] = map->config.width == 0 ? "the job draws nothing there" : "there are too many pixels";
+    head["width"] = head["height"] = 0;
+  }
+  return with_pixels(head, map->pixels);
+}
+
+Answer explain(Inspector& inspector, uint32_t job, Numbers& numbers) {
+  const uint32_t code = numbers.get("code");
+  if (!numbers.wrong().empty()) return wrong(400, numbers.wrong());
+  const auto explanation = inspector.explain(job, code);
+  if (!explanation.ok()) return wrong(explanation.status());
+  Json instructions = Json::array();
+  for (const auto& one : explanation->instructions)
+    instructions.push_back({{"text", one.text},
+                            {"on_path", one.on_path},
+                            {"alone", one.alone_stalled},
+                            {"all", one.stalled},
+                            {"notes", one.notes}});
+  return good({{"summary", tools::explain::summary(inspector.profile(), *explanation)},
+               {"instructions", instructions},
+               {"advice", explanation->advice}});
+}
+
+Answer memory(Inspector& inspector, uint32_t job, Numbers& numbers) {
+  const uint32_t address = numbers.get("address");
+  if (!numbers.wrong().empty()) return wrong(400, numbers.wrong());
+  const auto view = inspector.memory(job, address);
+  if (!view.ok()) return wrong(view.status());
+  constexpr const char* kBy[] = {"nobody", "job", "program"};
+  Json words = Json::array();
+  for (const std::optional<uint32_t>& word : view->words) words.push_back(word ? Json(*word) : Json());
+  return good({{"address", view->address},
+               {"words", words},
+               {"by", kBy[static_cast<size_t>(view->by)]},
+               {"job", view->job}});
 }
 
 /// The test that a fragment failed in front of its program.
@@ -419,11 +512,32 @@ Answer steps(Inspector& inspector, uint32_t job, Numbers& numbers, const Paramet
   return good(json_of(*steps));
 }
 
+/// Lines "ADDRESS TEXT": instructions in place of those that are there.
+absl::StatusOr<std::vector<PatchedWord>> patches_of(chip::Generation generation, const std::string& text) {
+  constexpr size_t kMost = 64;
+  std::vector<PatchedWord> patches;
+  for (const std::string& line : std::vector<std::string>(absl::StrSplit(text, '\n', absl::SkipEmpty()))) {
+    const size_t blank = std::min(line.find(' '), line.size());
+    uint32_t address = 0;
+    if (!absl::SimpleHexAtoi(line.substr(0, blank), &address) || address % 8 != 0)
+      return absl::InvalidArgumentError(
+          absl::StrCat("no address of an instruction: ", line.substr(0, blank)));
+    const qpu::Assembly assembly = qpu::assemble(generation, line.substr(blank));
+    if (!assembly.errors.empty()) return absl::InvalidArgumentError(qpu::to_string(assembly.errors[0]));
+    if (assembly.words.size() != 1)
+      return absl::InvalidArgumentError("one instruction takes the place of one");
+    if (patches.size() == kMost)
+      return absl::InvalidArgumentError(absl::StrCat("more than ", kMost, " edits"));
+    patches.push_back({address, assembly.words[0]});
+  }
+  return patches;
+}
+
 Answer texture(Inspector& inspector, uint32_t job, Numbers& numbers) {
   UsedTexture used{};
   used[0] = numbers.get("p0");
   used[1] = numbers.get("p1", 0);
-  used[2] = numbers.get("p2", 0);
+  used[2] = numbers.get("p2", 2);
   used[3] = numbers.get("p3", 0);
   const uint32_t level = numbers.get("level", 0);
   if (!numbers.wrong().empty()) return wrong(400, numbers.wrong());
@@ -445,16 +559,25 @@ Answer texture(Inspector& inspector, uint32_t job, Numbers& numbers) {
 
 }  // namespace
 
-Answer answer(Inspector& inspector, const std::string& file, const std::string& question,
-              const Parameters& parameters) {
-  if (question == "capture") return capture(inspector, file);
+Answer answer(const Captures& captures, const std::string& question, const Parameters& parameters) {
+  const bool is_other = parameters("other").value_or("0") == "1" && captures.other.inspector != nullptr;
+  const Captures::One& asked = is_other ? captures.other : captures.first;
+  Inspector& inspector = *asked.inspector;
+  if (question == "capture")
+    return capture(inspector, asked.file, is_other ? captures.first.file : captures.other.file);
   Numbers numbers(parameters);
+  const auto patches = patches_of(inspector.profile().generation, parameters("patch").value_or(""));
+  if (!patches.ok()) return wrong(patches.status());
+  const auto question_lock = inspector.begin_question(*patches);
   const uint32_t number = numbers.get("job");
   if (!numbers.wrong().empty()) return wrong(400, numbers.wrong());
   if (question == "job") return job(inspector, number);
   if (question == "time") return time(inspector, number);
   if (question == "listing") return listing(inspector, number);
   if (question == "picture") return picture(inspector, number, numbers);
+  if (question == "heat") return heat(inspector, number, numbers, parameters);
+  if (question == "memory") return memory(inspector, number, numbers);
+  if (question == "explain") return explain(inspector, number, numbers);
   if (question == "history") return history(inspector, number, numbers);
   if (question == "steps") return steps(inspector, number, numbers, parameters);
   if (question == "texture") return texture(inspector, number, numbers);

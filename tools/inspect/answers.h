@@ -20,9 +20,19 @@ struct Answer {
 /// The value of a parameter of the question; nothing: it has none of that name.
 using Parameters = std::function<std::optional<std::string>(const char* name)>;
 
-/// @param question  "capture", "job", "time", "listing", "picture", "history", "steps" or "texture"
-/// @param file  name of the capture, as it is shown
-Answer answer(Inspector& inspector, const std::string& file, const std::string& question,
-              const Parameters& parameters);
+/// What questions are about: a capture, and one that it is compared with.
+struct Captures {
+  struct One {
+    Inspector* inspector = nullptr;
+    std::string file;  ///< its name, as it is shown
+  };
+  One first;
+  One other;  ///< whose questions have "other=1"; without an inspector: there is none
+};
+
+/// @param question  "capture", "job", "time", "listing", "picture", "heat", "history", "steps", "texture",
+/// "memory" or
+///                  "explain"
+Answer answer(const Captures& captures, const std::string& question, const Parameters& parameters);
 
 }  // namespace v3d::inspect

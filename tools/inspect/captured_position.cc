@@ -10,6 +10,7 @@
 #include "gpu/base/job_context.h"
 #include "gpu/chip/profile.h"
 #include "gpu/cle/executor.h"
+#include "gpu/csd/configuration.h"
 #include "gpu/csd/dispatch.h"
 #include "gpu/tfu/tfu.h"
 #include "tools/cli/captures/render_images.h"
@@ -24,7 +25,7 @@ constexpr int kMostWorkers = 8;
 /// TIDX values of bin jobs are the last ones, as gpu/device has them.
 constexpr int kBinThreads = 8;
 
-std::string summary_of(const CapturedJob& job, Memory memory, chip::Generation generation) {
+std::string summary_of(const CapturedJob& job, Memory memory, const chip::Profile& profile) {
   switch (job.kind) {
     case CapturedJob::kBin:
       return absl::StrFormat("list at 0x%08x", job.cl().bcl_start);
@@ -32,15 +33,15 @@ std::string summary_of(const CapturedJob& job, Memory memory, chip::Generation g
       if (job.surfaces) return absl::StrFormat("%dx%d", job.surfaces->width, job.surfaces->height);
       tools::ByteOrders orders;  // no picture is made
       const auto images =
-          tools::stored_images(memory, generation, job.cl().rcl_start, job.cl().rcl_end, &orders);
+          tools::stored_images(memory, profile.generation, job.cl().rcl_start, job.cl().rcl_end, &orders);
       if (images.empty()) return "stores no colours";
       return absl::StrFormat("%dx%d, %s", images[0].width, images[0].height,
                              images.size() == 1 ? "1 image" : absl::StrCat(images.size(), " images"));
     }
     case CapturedJob::kCsd: {
-      const auto count = [&](size_t n) { return job.csd().cfg[n] >> 16 ? job.csd().cfg[n] >> 16 : 65536u; };
-      return absl::StrFormat("%dx%dx%d workgroups, program 0x%08x", count(0), count(1), count(2),
-                             job.csd().cfg[5] & ~7u);
+      const csd::Configuration c = csd::decode(job.csd().cfg, profile);
+      return absl::StrFormat("%dx%dx%d workgroups, program 0x%08x", c.wg_count[0], c.wg_count[1],
+                             c.wg_count[2], c.code);
     }
     case CapturedJob::kUser:
       return absl::StrFormat("%d programs", job.programs->programs.size());
@@ -65,7 +66,7 @@ absl::StatusOr<std::unique_ptr<CapturedPosition>> CapturedPosition::open(const s
     if (absl::IsNotFound(job.status())) break;
     if (!job.ok()) return job.status();
     mmu::AddressSpace& space = position->reader_->context(job->context).space();
-    position->summaries_.push_back(summary_of(*job, space.memory(), position->profile().generation));
+    position->summaries_.push_back(summary_of(*job, space.memory(), position->profile()));
     space.take_faults();
     position->jobs_.push_back(*std::move(job));
   }
@@ -74,7 +75,7 @@ absl::StatusOr<std::unique_ptr<CapturedPosition>> CapturedPosition::open(const s
 }
 
 absl::Status CapturedPosition::rewind() {
-  is_written_ = false;
+  is_written_ = is_stale_ = false;
   bin_.reset();
   clear_values_.clear();
   compiled_.clear();
@@ -101,7 +102,7 @@ absl::Status CapturedPosition::advance() {
 absl::Status CapturedPosition::seek(uint32_t number) {
   if (number == 0 || number > jobs_.size())
     return absl::NotFoundError(absl::StrFormat("no job %d; the capture holds %d", number, jobs_.size()));
-  if (number == number_) return absl::OkStatus();
+  if (number == number_ && !is_stale_) return absl::OkStatus();
   const CapturedJob& wanted = jobs_[number - 1];
   uint32_t bin = 0;
   if (wanted.kind == CapturedJob::kRender && wanted.submission != 0)
@@ -111,7 +112,7 @@ absl::Status CapturedPosition::seek(uint32_t number) {
           job.submission == wanted.submission)
         bin = n;
     }
-  if (number_ > (bin != 0 ? bin : number))
+  if (is_stale_ || number_ > (bin != 0 ? bin : number))
     if (absl::Status status = rewind(); !status.ok()) return status;
   bin_.reset();
   std::shared_ptr<draw::BinResult> binned;
@@ -126,6 +127,18 @@ absl::Status CapturedPosition::seek(uint32_t number) {
   return absl::OkStatus();
 }
 
+absl::Status CapturedPosition::scan(uint32_t number, const std::function<void(uint32_t)>& see) {
+  if (number == 0 || number > jobs_.size())
+    return absl::NotFoundError(absl::StrFormat("no job %d; the capture holds %d", number, jobs_.size()));
+  if (absl::Status status = rewind(); !status.ok()) return status;
+  while (number_ < number) {
+    if (absl::Status status = advance(); !status.ok()) return status;
+    see(number_);
+  }
+  is_stale_ = true;  // nothing was binned
+  return absl::OkStatus();
+}
+
 void CapturedPosition::restore() {
   if (number_ == 0) return;
   if (is_written_) reader_->restore();
@@ -135,13 +148,28 @@ void CapturedPosition::restore() {
 
 device::Context& CapturedPosition::context() {
   is_written_ = true;
+  patch();
   return reader_->context(job().context);
 }
 
 Ran CapturedPosition::run(const RunWith& with) {
   restore();
   is_written_ = true;
+  patch();
   return execute(job(), with);
+}
+
+bool CapturedPosition::set_patches(std::vector<PatchedWord> patches) {
+  if (patches == patches_) return false;
+  patches_ = std::move(patches);
+  restore();
+  is_stale_ = true;
+  return true;
+}
+
+void CapturedPosition::patch() {
+  for (const PatchedWord& patched : patches_)
+    if (space().is_mapped(patched.address)) space().memory().store(patched.address, patched.word);
 }
 
 Ran CapturedPosition::execute(const CapturedJob& captured, const RunWith& with) {

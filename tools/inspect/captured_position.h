@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -27,6 +28,13 @@ struct RunWith {
   WorkWatch* units = nullptr;
 };
 
+/// An instruction that is to be another one.
+struct PatchedWord {
+  uint32_t address = 0;
+  uint64_t word = 0;
+  bool operator==(const PatchedWord&) const = default;
+};
+
 struct Ran {
   bool done = false;
   std::string message;  ///< why not
@@ -44,8 +52,13 @@ class CapturedPosition {
   /// What each of them is, in a few words.
   const std::vector<std::string>& summaries() const { return summaries_; }
 
+  /// Jobs find these words where they are mapped. @return  whether others were there before
+  bool set_patches(std::vector<PatchedWord> patches);
   /// Moves before a job, by its number from 1. A render job has its binning done then.
   absl::Status seek(uint32_t number);
+  /// Goes through the jobs from the first one up to this one, and calls see(number) with each in its turn:
+  /// memory is as it finds it, and nothing is run or edited.
+  absl::Status scan(uint32_t number, const std::function<void(uint32_t number)>& see);
   const daemon::CapturedJob& job() const { return jobs_[number_ - 1]; }
   mmu::AddressSpace& space() { return reader_->context(job().context).space(); }
   /// Of bin jobs what run() makes, of render jobs what their submission has binned; may be null.
@@ -62,6 +75,7 @@ class CapturedPosition {
   explicit CapturedPosition(std::string path, qpu::Compiler* compiler);
   absl::Status rewind();
   absl::Status advance();
+  void patch();
   Ran execute(const daemon::CapturedJob& job, const RunWith& with);
 
   const std::string path_;
@@ -71,6 +85,8 @@ class CapturedPosition {
   std::vector<std::string> summaries_;
   uint32_t number_ = 0;      // of the job, 0: before the first one
   bool is_written_ = false;  // memory, by the job
+  std::vector<PatchedWord> patches_;
+  bool is_stale_ = false;  // what was binned: it may be something else with the patches
   std::shared_ptr<draw::BinResult> bin_;
   std::map<uint32_t, cle::ClearValues> clear_values_;  // by context, of the jobs before
   std::map<uint32_t, std::unique_ptr<qpu::ProgramCache>> compiled_, interpreted_;  // by context

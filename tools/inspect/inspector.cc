@@ -1,10 +1,13 @@
 #include "tools/inspect/inspector.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "gpu/csd/configuration.h"
 #include "gpu/device/device.h"
 #include "gpu/perf/record/sampling.h"
+#include "gpu/qpu/flow/flow.h"
 #include "tools/cli/captures/captures.h"
 #include "tools/cli/captures/job_listing.h"
 
@@ -35,6 +38,29 @@ class PartOfLists {
   std::vector<std::vector<draw::ListEntry>> whole_;
 };
 
+/// Only so many draws.
+PartOfLists lists_of(uint64_t draws, draw::BinResult* bin) {
+  return {bin, [draws](size_t, std::vector<draw::ListEntry>& list) {
+            std::erase_if(list, [draws](const draw::ListEntry& entry) { return entry.draw >= draws; });
+          }};
+}
+
+/// Whether four threads share a QPU while the program at an address runs; nothing: the job runs no such
+/// program.
+std::optional<bool> four_threads_of(const CapturedJob& job, const draw::BinResult* bin, uint32_t code,
+                                    const chip::Profile& profile) {
+  if (job.kind == CapturedJob::kCsd) {
+    const csd::Configuration dispatch = csd::decode(job.csd().cfg, profile);
+    if (dispatch.code == code) return dispatch.four_threads;
+  }
+  if (bin == nullptr) return std::nullopt;
+  for (const draw::Draw& draw : bin->draws)
+    for (const draw::ShaderCode* program : {&draw.record->cs, &draw.record->vs, &draw.record->gs_bin,
+                                            &draw.record->gs_render, &draw.record->fs})
+      if (program->code == code && code != 0) return program->four_threads;
+  return std::nullopt;
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Inspector>> Inspector::open(const std::string& path, qpu::Compiler* compiler) {
@@ -43,34 +69,55 @@ absl::StatusOr<std::unique_ptr<Inspector>> Inspector::open(const std::string& pa
   return std::unique_ptr<Inspector>(new Inspector(*std::move(position)));
 }
 
+std::unique_lock<std::mutex> Inspector::begin_question(std::vector<PatchedWord> patches) {
+  std::unique_lock question(questions_);
+  const std::lock_guard lock(mutex_);
+  if (position_->set_patches(std::move(patches))) times_.clear();
+  return question;
+}
+
 absl::Status Inspector::seek_render(uint32_t job) {
   if (absl::Status status = position_->seek(job); !status.ok()) return status;
   if (position_->job().kind == CapturedJob::kRender) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat("job %d renders nothing", job));
 }
 
-absl::Status Inspector::with_draws(uint32_t job, const std::function<void(const draw::BinResult* bin)>& see) {
-  const std::lock_guard lock(mutex_);
+/// Of bin jobs, too.
+absl::Status Inspector::seek_with_draws(uint32_t job) {
   if (absl::Status status = position_->seek(job); !status.ok()) return status;
   if (position_->job().kind == CapturedJob::kBin && !position_->bin()) {
     position_->run({.alone = true});
     position_->restore();
   }
+  return absl::OkStatus();
+}
+
+absl::Status Inspector::with_draws(uint32_t job, const std::function<void(const draw::BinResult* bin)>& see) {
+  const std::lock_guard lock(mutex_);
+  if (absl::Status status = seek_with_draws(job); !status.ok()) return status;
   see(position_->bin().get());
   return absl::OkStatus();
 }
 
-absl::StatusOr<BufferPicture> Inspector::picture(uint32_t job, uint32_t last, uint32_t layer, uint8_t buffer,
+absl::StatusOr<BufferPicture> Inspector::picture(uint32_t job, uint64_t draws, uint32_t layer, uint8_t buffer,
                                                  uint32_t sample) {
   const std::lock_guard lock(mutex_);
   if (absl::Status status = seek_render(job); !status.ok()) return status;
-  const PartOfLists part(position_->bin().get(), [&](size_t, std::vector<draw::ListEntry>& list) {
-    std::erase_if(list, [&](const draw::ListEntry& entry) { return entry.draw > last; });
-  });
+  const PartOfLists part = lists_of(draws, position_->bin().get());
   TilePictures pictures(layer, buffer, sample);
   position_->run({.units = &pictures});
   position_->restore();
   return pictures.take();
+}
+
+absl::StatusOr<HeatPicture> Inspector::heat(uint32_t job, uint64_t draws, uint32_t layer, Heat heat) {
+  const std::lock_guard lock(mutex_);
+  if (absl::Status status = seek_render(job); !status.ok()) return status;
+  const PartOfLists part = lists_of(draws, position_->bin().get());
+  HeatMap map(heat, layer, position_->bin().get());
+  position_->run({.units = &map});
+  position_->restore();
+  return map.take();
 }
 
 std::string Inspector::follow(const PixelPlace& place, PixelHistory& history) {
@@ -112,10 +159,12 @@ absl::StatusOr<Steps> Inspector::steps(uint32_t job, const StepsWanted& wanted) 
 
 absl::StatusOr<Inspector::Time> Inspector::time(uint32_t job) {
   const std::lock_guard lock(mutex_);
-  if (const auto known = times_.find(job); known != times_.end()) return known->second;
+  for (const auto& [number, time] : times_)
+    if (number == job) return time;
   if (absl::Status status = position_->seek(job); !status.ok()) return status;
   const CapturedJob& captured = position_->job();
-  Time& time = times_[job];
+  if (times_.size() == kMostTimes) times_.pop_front();
+  Time& time = times_.emplace_back(job, Time{}).second;
   if (captured.kind == CapturedJob::kUser) {
     time.why_not = "user programs are not run here";
     return time;
@@ -157,12 +206,39 @@ absl::StatusOr<std::vector<std::string>> Inspector::listing(uint32_t job) {
   return lines;
 }
 
+absl::StatusOr<tools::explain::Explanation> Inspector::explain(uint32_t job, uint32_t code) {
+  const std::lock_guard lock(mutex_);
+  if (absl::Status status = seek_with_draws(job); !status.ok()) return status;
+  const auto four_threads = four_threads_of(position_->job(), position_->bin().get(), code, profile());
+  if (!four_threads)
+    return absl::NotFoundError(absl::StrFormat("job %d runs no program at 0x%08x", job, code));
+  if (!qpu::isa(profile().generation).has_words) return tools::explain::explain(profile(), {}, false);
+  mmu::AddressSpace& space = position_->space();
+  const auto word = [&](int32_t index) -> std::optional<uint64_t> {
+    const uint32_t address = code + static_cast<uint32_t>(index) * 8;
+    if (index < 0 || !space.is_mapped(address)) return std::nullopt;
+    return space.memory().load<uint64_t>(address);
+  };
+  const qpu::flow::Flow flow =
+      qpu::flow::analyse({.generation = profile().generation, .final_section = false, .entry = code}, word);
+  std::vector<uint64_t> words;
+  for (int32_t n = 0; n < flow.end_index; ++n)
+    if (const auto one = word(n)) words.push_back(*one);
+  space.take_faults();
+  return tools::explain::explain(profile(), words, *four_threads);
+}
+
 absl::StatusOr<TexturePicture> Inspector::texture(uint32_t job, const UsedTexture& used, uint32_t level) {
   const std::lock_guard lock(mutex_);
   if (absl::Status status = position_->seek(job); !status.ok()) return status;
   TexturePicture picture = read_texture(position_->space().memory(), profile(), used, level);
   position_->space().take_faults();
   return picture;
+}
+
+absl::StatusOr<MemoryView> Inspector::memory(uint32_t job, uint32_t address) {
+  const std::lock_guard lock(mutex_);
+  return view_memory(*position_, job, address);
 }
 
 absl::Status Inspector::run_whole(uint32_t job, const std::function<void(mmu::AddressSpace&)>& see) {

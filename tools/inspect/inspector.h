@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -12,7 +12,10 @@
 
 #include "absl/status/statusor.h"
 #include "gpu/perf/timing/prediction.h"
+#include "tools/cli/explain/explanation.h"
 #include "tools/inspect/captured_position.h"
+#include "tools/inspect/heat_map.h"
+#include "tools/inspect/memory_view.h"
 #include "tools/inspect/pixel_history.h"
 #include "tools/inspect/texture_picture.h"
 #include "tools/inspect/thread_steps.h"
@@ -43,12 +46,18 @@ class Inspector {
 
   const std::vector<std::string>& summaries() const { return position_->summaries(); }
 
+  /// While it lives, whoever else wants that waits, and questions are answered as if these words were in the
+  /// programs.
+  std::unique_lock<std::mutex> begin_question(std::vector<PatchedWord> patches);
+
   /// Calls see(what a bin job makes, or what a render job draws), which may be null, while nothing else is
   /// answered.
   absl::Status with_draws(uint32_t job, const std::function<void(const draw::BinResult* bin)>& see);
-  /// The buffer after the draws up to and including `last`. @param buffer, sample  as for TilePictures
-  absl::StatusOr<BufferPicture> picture(uint32_t job, uint32_t last, uint32_t layer, uint8_t buffer,
+  /// The buffer after so many draws, or after all. @param buffer, sample  as for TilePictures
+  absl::StatusOr<BufferPicture> picture(uint32_t job, uint64_t draws, uint32_t layer, uint8_t buffer,
                                         uint32_t sample);
+  /// What was done at each pixel by these draws.
+  absl::StatusOr<HeatPicture> heat(uint32_t job, uint64_t draws, uint32_t layer, Heat heat);
   absl::StatusOr<History> history(const PixelPlace& place);
   /// Of a thread of the job.
   absl::StatusOr<Steps> steps(uint32_t job, const StepsWanted& wanted);
@@ -59,21 +68,30 @@ class Inspector {
     std::string end, why_not;
   };
   absl::StatusOr<Time> time(uint32_t job);
+  /// Predictions that are kept.
+  size_t kept_times() const { return times_.size(); }
   /// As `v3demu decode` prints it, kMostLines at most.
   static constexpr size_t kMostLines = 200'000;
   absl::StatusOr<std::vector<std::string>> listing(uint32_t job);
+  /// What the program at an address that the job runs costs, as `v3demu asm --explain` has it.
+  absl::StatusOr<tools::explain::Explanation> explain(uint32_t job, uint32_t code);
   absl::StatusOr<TexturePicture> texture(uint32_t job, const UsedTexture& used, uint32_t level);
+  absl::StatusOr<MemoryView> memory(uint32_t job, uint32_t address);
   /// Calls see(space) with the memory as the job leaves it.
   absl::Status run_whole(uint32_t job, const std::function<void(mmu::AddressSpace&)>& see);
 
  private:
   explicit Inspector(std::unique_ptr<CapturedPosition> position) : position_(std::move(position)) {}
   absl::Status seek_render(uint32_t job);
+  absl::Status seek_with_draws(uint32_t job);
   std::string follow(const PixelPlace& place, PixelHistory& history);
 
+  std::mutex questions_;
   std::mutex mutex_;
   std::unique_ptr<CapturedPosition> position_;
-  std::map<uint32_t, Time> times_;
+  /// Those that were asked for last, the oldest first.
+  static constexpr size_t kMostTimes = 64;
+  std::deque<std::pair<uint32_t, Time>> times_;
 };
 
 }  // namespace v3d::inspect

@@ -8,23 +8,17 @@ namespace v3d::inspect {
 
 using Command = cle::TileCommand::Kind;
 
-/// The tile of one worker; jobs whose pixels are followed have one worker.
-class PixelHistory::Tile final : public UnwatchedTile {
+/// Jobs whose pixels are followed have one worker.
+class PixelHistory::Tile final : public LayerTile {
  public:
-  explicit Tile(PixelHistory& history) : history_(history) {}
+  explicit Tile(PixelHistory& history) : LayerTile(history), history_(history) {}
 
-  void begin(bool is_wanted) {
-    is_wanted_ = is_wanted;
-    is_stored_ = false;
-  }
+  void want(bool is_wanted) { is_wanted_ = is_wanted; }
   qpu::ThreadWatch* threads() override { return is_wanted_ ? history_.threads_ : nullptr; }
   pse::FragmentWatch* fragments() override { return is_wanted_ ? &history_ : nullptr; }
   void begin_draw(uint32_t draw, const perf::Counts&) override { history_.draw_ = draw; }
   void before(const cle::TileCommand& command, tlb::TileBuffer& tile) override {
-    if (command.kind == Command::kStore && command.transfer.buffer != kNoBuffer && !is_stored_) {
-      is_stored_ = true;
-      history_.stored();
-    }
+    stores_first(command);
     if (is_wanted_) history_.before_command(command, tile);
   }
   void after(const cle::TileCommand& command, tlb::TileBuffer& tile) override {
@@ -33,7 +27,7 @@ class PixelHistory::Tile final : public UnwatchedTile {
 
  private:
   PixelHistory& history_;
-  bool is_wanted_ = false, is_stored_ = false;
+  bool is_wanted_ = false;
 };
 
 PixelHistory::PixelHistory(const draw::BinResult* bin, uint32_t layer, uint32_t x, uint32_t y,
@@ -41,16 +35,15 @@ PixelHistory::PixelHistory(const draw::BinResult* bin, uint32_t layer, uint32_t 
     : bin_(bin), wanted_layer_(layer), x_(x), y_(y), sample_(sample), threads_(threads) {}
 PixelHistory::~PixelHistory() = default;
 
-void PixelHistory::begin_tiles(size_t workers) {
-  while (tiles_.size() < workers) tiles_.push_back(std::make_unique<Tile>(*this));
-}
+void PixelHistory::begin_tiles(size_t workers) { tiles_.make(workers, *this); }
 
 TileWatch& PixelHistory::begin_tile(size_t /*number*/, size_t worker, uint32_t column, uint32_t row) {
   // Where nothing was binned no fragment comes, and has_pixel() finds the tile.
   const bool in_tile = bin_ == nullptr || (column == x_ / bin_->tile_width && row == y_ / bin_->tile_height);
   has_begun_ = false;
-  tiles_[worker]->begin(in_tile && layer() == wanted_layer_);
-  return *tiles_[worker];
+  Tile& tile = tiles_.begin(worker);
+  tile.want(in_tile && layer() == wanted_layer_);
+  return tile;
 }
 
 bool PixelHistory::has_pixel(const tlb::TileBuffer& tile) const {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -94,7 +93,7 @@ class PixelHistory final : public UnitWatch, private pse::FragmentWatch {
   const draw::BinResult* const bin_;
   const uint32_t wanted_layer_, x_, y_, sample_;
   qpu::ThreadWatch* const threads_;
-  std::vector<std::unique_ptr<Tile>> tiles_;  // by worker
+  WorkerTiles<Tile> tiles_;
   tlb::Config config_;
   std::vector<PixelEvent> events_;
   bool has_begun_ = false, is_cut_ = false;

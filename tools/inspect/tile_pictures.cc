@@ -11,36 +11,26 @@ namespace v3d::inspect {
 
 using tlb::ColorType;
 
-/// Of one worker.
-class TilePictures::Tile final : public UnwatchedTile {
+class TilePictures::Tile final : public LayerTile {
  public:
-  explicit Tile(TilePictures& pictures) : pictures_(pictures) {}
+  explicit Tile(TilePictures& pictures) : LayerTile(pictures), pictures_(pictures) {}
 
-  void begin() { is_stored_ = false; }
   void before(const cle::TileCommand& command, tlb::TileBuffer& tile) override {
-    if (command.kind != cle::TileCommand::Kind::kStore || command.transfer.buffer == kNoBuffer || is_stored_)
-      return;
-    is_stored_ = true;
-    pictures_.stored();
-    if (pictures_.layer() == pictures_.wanted_layer_) pictures_.copy(tile);
+    if (stores_first(command) && pictures_.layer() == pictures_.wanted_layer_) pictures_.copy(tile);
   }
 
  private:
   TilePictures& pictures_;
-  bool is_stored_ = false;
 };
 
 TilePictures::TilePictures(uint32_t layer, uint8_t buffer, uint32_t sample)
     : wanted_layer_(layer), buffer_(buffer), sample_(sample) {}
 TilePictures::~TilePictures() = default;
 
-void TilePictures::begin_tiles(size_t workers) {
-  while (tiles_.size() < workers) tiles_.push_back(std::make_unique<Tile>(*this));
-}
+void TilePictures::begin_tiles(size_t workers) { tiles_.make(workers, *this); }
 
 TileWatch& TilePictures::begin_tile(size_t /*number*/, size_t worker, uint32_t /*column*/, uint32_t /*row*/) {
-  tiles_[worker]->begin();
-  return *tiles_[worker];
+  return tiles_.begin(worker);
 }
 
 void TilePictures::copy(tlb::TileBuffer& tile) {

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -41,8 +40,8 @@ class TilePictures final : public UnitWatch {
   const uint32_t wanted_layer_;
   const uint8_t buffer_;
   const uint32_t sample_;
-  std::vector<std::unique_ptr<Tile>> tiles_;  // by worker
-  std::mutex mutex_;                          // of picture_ until it has its size
+  WorkerTiles<Tile> tiles_;
+  std::mutex mutex_;  // of picture_ until it has its size
   BufferPicture picture_;
 };
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "gpu/base/work_watch.h"
@@ -27,6 +28,8 @@ class UnitWatch : public WorkWatch {
     begin_tiles(workers);
   }
 
+  /// The tile of a worker is about to be stored. Any worker.
+  void stored() { stores_ = true; }
   /// That the tiles belong to which are under way, from 0.
   uint32_t layer() const { return layer_; }
   /// Of those that have stored something.
@@ -35,8 +38,6 @@ class UnitWatch : public WorkWatch {
  protected:
   /// Tiles follow, on so many workers.
   virtual void begin_tiles(size_t workers) = 0;
-  /// The tile of a worker is about to be stored. Any worker.
-  void stored() { stores_ = true; }
 
  private:
   std::atomic<bool> stores_{false};
@@ -51,6 +52,43 @@ class UnwatchedTile : public TileWatch {
   void list(const std::vector<draw::ListEntry>&, const draw::BinResult&) override {}
   void begin_draw(uint32_t, const perf::Counts&) override {}
   void end_draw(const perf::Counts&) override {}
+};
+
+/// The tile of a worker that finds out when its UnitWatch has another layer.
+class LayerTile : public UnwatchedTile {
+ public:
+  /// @param watch  outlives the object
+  explicit LayerTile(UnitWatch& watch) : watch_(watch) {}
+
+  /// The worker has another tile.
+  void begin() { is_stored_ = false; }
+
+ protected:
+  /// Of a command that is about to be carried out: it is the first one that stores a buffer, so that the tile
+  /// holds all that was drawn.
+  bool stores_first(const cle::TileCommand& command);
+
+ private:
+  UnitWatch& watch_;
+  bool is_stored_ = false;
+};
+
+/// A tile for each worker.
+template <typename Tile>
+class WorkerTiles {
+ public:
+  template <typename Watch>
+  void make(size_t workers, Watch& watch) {
+    while (tiles_.size() < workers) tiles_.push_back(std::make_unique<Tile>(watch));
+  }
+  /// That of a worker, at another place.
+  Tile& begin(size_t worker) {
+    tiles_[worker]->begin();
+    return *tiles_[worker];
+  }
+
+ private:
+  std::vector<std::unique_ptr<Tile>> tiles_;
 };
 
 /// Number of the buffers that are no colours, as in tlb::LoadStore.

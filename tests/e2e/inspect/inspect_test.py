@@ -3,6 +3,7 @@
 
 usage: inspect_test.py history V3DEMU MESA FOLDER DEVICE INSPECT_HISTORY PIXELS PROGRAM...
        inspect_test.py page V3DEMU MESA FOLDER DEVICE picture|compute PROGRAM...
+       inspect_test.py program V3DEMU MESA FOLDER DEVICE PROGRAM...
 PROGRAM's jobs are captured; "PICTURE" in it is a file of that name. The page is skipped, with the reason, where Chromium, npm
 or its registry are not there.
 """
@@ -13,6 +14,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.error
+import urllib.parse
+import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SKIPPED = 77
@@ -96,6 +100,62 @@ def compare_steps(shown, thread):
     expect(shown["back"]["detail"] == shown["steps"][-2]["detail"], "a step back", shown["back"])
 
 
+def served(v3demu, *words):
+    """A server, and its address, which comes behind what a program prints."""
+    server = subprocess.Popen([v3demu, "inspect", "--no-browser", *words], stdout=subprocess.PIPE, text=True)
+    for line in server.stdout:
+        if re.fullmatch(r"http://127\.0\.0\.1:\d+/[0-9a-f]{32}/", line.strip()):
+            return server, line.strip()
+    sys.exit(f"no address; the server ended with {server.wait(20)}")
+
+
+def ask(address, question, **parameters):
+    with urllib.request.urlopen(f"{address}ask/{question}?{urllib.parse.urlencode(parameters)}", timeout=60) as answer:
+        return json.load(answer)
+
+
+def end(server):
+    server.terminate()
+    expect(server.wait(20) == 0, "inspect's end", server.returncode)
+
+
+def program(v3demu, mesa, folder, device, *words):
+    """inspect runs a program, shows its jobs, keeps its capture, and compares two captures."""
+    need_page(v3demu)
+    os.makedirs(folder, exist_ok=True)
+    kept = os.path.join(folder, "kept.v3dcap")
+    server, address = served(v3demu, "--device", device, "--mesa", mesa, "-o", kept, "--", *words)
+    try:
+        jobs = ask(address, "capture")["jobs"]
+        compute = [job for job in jobs if job["kind"] == "compute"]
+        expect(compute, "the program's jobs", jobs)
+        code = re.search(r"program (0x[0-9a-f]{8})", compute[0]["summary"])[1]
+        text = ask(address, "explain", job=compute[0]["number"], code=int(code, 16))
+        expect("threads a QPU" in text["summary"] and len(text["instructions"]) > 5, "what it costs", text)
+        try:
+            ask(address, "steps", job=compute[0]["number"], stage="compute", patch="0x1004 nop")
+            sys.exit("an edit at an address of no instruction is taken")
+        except urllib.error.HTTPError as error:
+            expect(error.code == 400 and b"no address of an instruction" in error.read(), "a wrong edit", error)
+    finally:
+        end(server)
+    server, address = served(v3demu, "--against", kept, kept)
+    try:
+        expect(ask(address, "capture", other=1)["other"] == "kept.v3dcap", "the other capture")
+        expect(ask(address, "job", job=1, other=1) == ask(address, "job", job=1), "the same job in both")
+    finally:
+        end(server)
+    bad = subprocess.run([v3demu, "inspect", "--no-browser", "--device", device, "--mesa", mesa, "--", "false"], capture_output=True,
+                         text=True, timeout=60, check=False)
+    expect(bad.returncode == 1 and "did not use the GPU" in bad.stderr, "a program without jobs", bad.stderr)
+
+
+def need_page(v3demu):
+    prefix = os.path.dirname(os.path.dirname(v3demu))
+    if not os.path.exists(os.path.join(prefix, "share", "v3demu", "inspect", "page.js")):
+        skip("the build made no page, for want of npm or its registry")
+
+
 def walk(v3demu, path, folder, scenario):
     with tempfile.TemporaryDirectory() as profile, \
             subprocess.Popen([v3demu, "inspect", "--no-browser", path], stdout=subprocess.PIPE, text=True) as server:
@@ -112,13 +172,29 @@ def walk(v3demu, path, folder, scenario):
     return json.loads(said)
 
 
+def check_program(program):
+    """Breakpoints and an edit, as breakAndEdit() saw them."""
+    expect(program["stop"].startswith("4 of "), "the breakpoint", program["stop"])
+    expect(program["never"] == "never from here on", "a value that never comes", program["never"])
+    expect(program["wrong"] == "no register rf77", "a register that is not there", program["wrong"])
+    expect("threads a QPU" in program["summary"] and "TMU: " in program["summary"], "what the program costs", program["summary"])
+    expect("3f000000" in program["edited"] or "0.5" in program["edited"], "the edited instruction", program["edited"])
+
+
+def check_looks(looks, fragments):
+    """Heat maps and the like, as lookAtPicture() saw them."""
+    expect("at most" in looks["overdraw"], "the heat map", looks["overdraw"])
+    expect(looks["centre"].strip() == str(fragments), "fragments of the pixel by map and history", (looks["centre"], fragments))
+    expect("count" in looks["histogram"], "the histogram", looks["histogram"])
+    expect(looks["before"] != looks["after"], "before and after the draw", looks["before"])
+    expect("bound by" in looks["chip"] and "lookups" in looks["chip"], "the block diagram", looks["chip"])
+
+
 def page(v3demu, mesa, folder, device, scenario, *program):
     for name in ("chromium", "npm", "node"):
         if not shutil.which(name):
             skip(name + " is not installed")
-    prefix = os.path.dirname(os.path.dirname(v3demu))
-    if not os.path.exists(os.path.join(prefix, "share", "v3demu", "inspect", "page.js")):
-        skip("the build made no page, for want of npm or its registry")
+    need_page(v3demu)
     os.makedirs(folder, exist_ok=True)
     modules(folder)
     path = capture(v3demu, mesa, folder, device, program)
@@ -128,6 +204,9 @@ def page(v3demu, mesa, folder, device, scenario, *program):
     expect(shown["elsewhere"] == [], "requests to elsewhere", shown["elsewhere"])
     if scenario == "compute":
         expect(shown["listing"] > 20, "the listing is short", shown)
+        check_program(shown["program"])
+        expect(shown["writer"].startswith(shown["address"]) and ("changed last by" in shown["writer"] or "first job" in shown["writer"]),
+               "who wrote memory", shown["writer"])
         selection = f"job={shown['job']},stage=compute"
     else:
         x, y = shown["pixel"]
@@ -136,6 +215,7 @@ def page(v3demu, mesa, folder, device, scenario, *program):
         expect(shown["events"][0] == "begin" and shown["events"][-1] == "store", "begin and end of the history", shown["events"])
         expect(shown["again"] == shown["steps"][-2]["detail"], "the shared address", shown["again"])
         selection = f"job={shown['job']},stage=fragment,pixel={x}:{y}"
+        check_looks(shown["looks"], shown["events"].count("fragment"))
     threads = threads_of(run([v3demu, "replay", f"--trace-qpu={selection}", path]))
     if scenario == "picture":
         expect(len(threads) == shown["runs"], "threads of the pixel", (len(threads), shown["runs"]))
@@ -143,7 +223,7 @@ def page(v3demu, mesa, folder, device, scenario, *program):
 
 
 def main():
-    {"history": history, "page": page}[sys.argv[1]](*sys.argv[2:])
+    {"history": history, "page": page, "program": program}[sys.argv[1]](*sys.argv[2:])
 
 
 if __name__ == "__main__":

@@ -30,6 +30,80 @@ async function follow(page) {
   return { steps, back };
 }
 
+/// What stands above the picture once it says something else.
+async function under(page, before) {
+  const line = page.locator("#under");
+  if (before !== undefined) await line.filter({ hasNotText: before }).waitFor({ timeout: kPatience });
+  return line.innerText();
+}
+
+/// Heat maps, wireframe, numbers, and before and after the draw.
+async function lookAtPicture(page) {
+  const buffer = page.locator("#buffer");
+  const plain = await under(page);
+  await buffer.selectOption("fragments");
+  const overdraw = await under(page, plain);
+  await page.locator("#closer").click();
+  await page.locator("#numbers .loupe .changed").waitFor({ timeout: kPatience });
+  const centre = await page.locator("#numbers .loupe .changed").innerText();
+  const histogram = await page.locator("#numbers .histogram").innerText();
+  await page.screenshot({ path: screenshot.replace(".png", "-heat.png") });
+  await buffer.selectOption("0");
+  await under(page, overdraw);
+  await page.locator("#wireframe").click();
+  await page.locator(".tree .row.draw").last().click();
+  const after = await under(page);
+  await page.keyboard.press("b");
+  const before = await under(page, after);
+  await page.keyboard.press("b");
+  await under(page, before);
+  await page.screenshot({ path: screenshot.replace(".png", "-wireframe.png") });
+  await page.keyboard.press("6");
+  await page.locator('.chip [data-block="QPUs"]').waitFor({ timeout: kPatience });
+  const chip = await page.locator(".chip").innerText();
+  await page.screenshot({ path: screenshot.replace(".png", "-chip.png") });
+  await page.keyboard.press("1");
+  await page.locator("#picture").waitFor({ timeout: kPatience });
+  return { overdraw, centre, histogram, before, after, chip };
+}
+
+/// Runs to where a condition holds; what the page says if it never does.
+async function runUntil(page, condition) {
+  await page.locator("#until").fill(condition);
+  await page.locator("#run").click();
+  await page.locator("#found").filter({ hasNotText: "it runs" }).or(page.locator(".bar:not(:has(#found))")).first().waitFor({ timeout: kPatience });
+  const said = page.locator("#found");
+  return (await said.count()) > 0 ? said.innerText() : page.locator("#at").innerText();
+}
+
+/// Breakpoints, then the program as its words tell it, and one of its instructions replaced.
+async function breakAndEdit(page) {
+  await page.locator("button", { hasText: "start" }).click();
+  await page.locator("#at").filter({ hasText: /^1 of/ }).waitFor({ timeout: kPatience });
+  const stop = await runUntil(page, "3");
+  const never = await runUntil(page, "rf0 = 0xdeadbeef");
+  const wrong = await runUntil(page, "rf77 > 1");
+  await page.locator("button", { hasText: /^program$/ }).click();
+  await page.locator("#summary li").first().waitFor({ timeout: kPatience });
+  const summary = await page.locator("#summary").innerText();
+  await page.screenshot({ path: screenshot.replace(".png", "-program.png") });
+  await page.locator('.program tr[data-index="1"] button.plain').click();
+  await page.locator(".edit input").fill("mov rf33, 0.5");
+  await page.locator(".edit button").first().click();
+  await page.locator('.program tr[data-index="1"]', { hasText: "mov rf33, 0.5" }).waitFor({ timeout: kPatience });
+  await page.keyboard.press("Escape");
+  await page.evaluate(() => document.activeElement?.blur());
+  await page.keyboard.press("2");
+  await page.locator("#at").waitFor({ timeout: kPatience });
+  await page.locator("button", { hasText: "start" }).click();
+  await page.keyboard.press("n");
+  await page.locator("#at").filter({ hasText: /^2 of/ }).waitFor({ timeout: kPatience });
+  const edited = await page.locator("#detail").innerText();
+  await page.locator("button", { hasText: "undo all" }).click();
+  await page.locator(".edits").waitFor({ state: "detached", timeout: kPatience });
+  return { stop, never, wrong, summary, edited };
+}
+
 async function debugPixel(page) {
   // The last one that draws: others clear and copy.
   const job = await page.evaluate(async () => {
@@ -54,6 +128,8 @@ async function debugPixel(page) {
   const last = page.locator(".event").last();
   const stored = await last.innerText();
   await page.screenshot({ path: screenshot });
+  const looks = await lookAtPicture(page);
+  await debug.waitFor({ timeout: kPatience });
   await debug.click();
   const walk = await follow(page);
   await page.screenshot({ path: screenshot.replace(".png", "-shader.png") });
@@ -63,7 +139,7 @@ async function debugPixel(page) {
   await other.goto(shared);
   await other.locator("#detail").waitFor({ timeout: kPatience });
   const again = await other.locator("#detail").innerText();
-  return { width, height, job: Number(place.get("job")), pixel: place.get("pixel").split(",").map(Number), runs, events, stored, ...walk, again };
+  return { width, height, job: Number(place.get("job")), pixel: place.get("pixel").split(",").map(Number), runs, events, stored, looks, ...walk, again };
 }
 
 async function debugCompute(page) {
@@ -72,9 +148,18 @@ async function debugCompute(page) {
   await job.click();
   const walk = await follow(page);
   await page.screenshot({ path: screenshot });
+  const program = await breakAndEdit(page);
   await page.keyboard.press("3");
   await page.locator("#listing").waitFor({ timeout: kPatience });
-  return { job: number, listing: (await page.locator("#listing").innerText()).split("\n").length, ...walk };
+  const listing = await page.locator("#listing").innerText();
+  const address = /0x[0-9a-f]{8}/.exec(listing)[0];
+  await page.keyboard.press("5");
+  await page.locator("#address").fill(address);
+  await page.keyboard.press("Enter");
+  await page.locator("#writer").waitFor({ timeout: kPatience });
+  const writer = await page.locator("#writer").innerText();
+  await page.screenshot({ path: screenshot.replace(".png", "-memory.png") });
+  return { job: number, listing: listing.split("\n").length, program, address, writer, ...walk };
 }
 
 const context = await chromium.launchPersistentContext(profile, {

@@ -10,6 +10,7 @@
 #include "daemon/captured_programs.h"
 #include "gpu/cle/dump.h"
 #include "gpu/cle/surfaces.h"
+#include "gpu/csd/configuration.h"
 #include "tools/cli/captures/program_listing.h"
 
 namespace v3d::tools {
@@ -46,14 +47,12 @@ class JobListing {
   }
 
   void dispatch(Memory memory, const device::CsdJob& job) const {
-    const auto& c = job.cfg;
-    const auto count = [](uint32_t cfg) { return cfg >> 16 ? cfg >> 16 : 65536u; };
+    const csd::Configuration c = csd::decode(job.cfg, profile_);
     line_(absl::StrFormat("  workgroups %d x %d x %d, size %d, %d per supergroup of %d batches, %d batches%s",
-                          count(c[0]), count(c[1]), count(c[2]), c[3] & 255 ? c[3] & 255 : 256,
-                          c[3] >> 8 & 15 ? c[3] >> 8 & 15 : 16, (c[3] >> 12 & 255) + 1, c[4],
-                          job.indirect ? ", indirect" : ""));
-    line_(absl::StrFormat("  %s threads, uniforms at 0x%08x", c[5] & 1 ? "4" : "2", c[6]));
-    program(memory, {"compute", c[5] & ~7u, (c[5] & 2) != 0, {c[6]}});
+                          c.wg_count[0], c.wg_count[1], c.wg_count[2], c.wg_size, c.wgs_per_sg,
+                          c.batches_per_sg, c.batches, job.indirect ? ", indirect" : ""));
+    line_(absl::StrFormat("  %s threads, uniforms at 0x%08x", c.four_threads ? "4" : "2", c.uniforms));
+    program(memory, {"compute", c.code, c.single_segment, {c.uniforms}});
   }
 
   void user_programs(Memory memory, const daemon::CapturedPrograms& job) const {

@@ -1,7 +1,11 @@
 // The place in the capture, which stands in the address: #job=3&draw=7&pixel=120,80
 import { useEffect, useState } from "preact/hooks";
+import { context } from "./api";
 
-export type View = "picture" | "shader" | "listing";
+export const kViews = ["picture", "shader", "listing", "program", "memory", "chip"] as const;
+export type View = (typeof kViews)[number];
+export const kMaps = ["fragments", "shaded", "quads", "removed", "samples", "lists"] as const;
+export type HeatMap = (typeof kMaps)[number];
 export interface Place {
   job: number;
   draw?: number | undefined; // undefined: after all of them
@@ -14,15 +18,20 @@ export interface Place {
   thread?: number | undefined;
   lane: number;
   step: number;
+  map?: HeatMap | undefined; // in place of the buffer
+  code?: number | undefined; // address of the program that is explained
+  address?: number | undefined; // of the memory view
+  other: number; // 1: the capture that this one is compared with
+  patch: string; // lines "ADDRESS TEXT": edited instructions
 }
 
-const kStart: Place = { job: 1, layer: 0, buffer: 0, sample: 0, view: "picture", stage: "fragment", lane: 0, step: 0 };
+const kStart: Place = { job: 1, layer: 0, buffer: 0, sample: 0, view: "picture", stage: "fragment", lane: 0, step: 0, other: 0, patch: "" };
 
 export function parse(hash: string): Place {
   const words = new URLSearchParams(hash.replace(/^#/, ""));
   const number = (name: string): number | undefined => {
     const text = words.get(name);
-    return text !== null && /^\d{1,9}$/.test(text) ? Number(text) : undefined;
+    return text !== null && /^\d{1,10}$/.test(text) ? Number(text) : undefined;
   };
   const pixel = /^(\d{1,5}),(\d{1,5})$/.exec(words.get("pixel") ?? "");
   const view = words.get("view");
@@ -33,11 +42,16 @@ export function parse(hash: string): Place {
     buffer: number("buffer") ?? 0,
     sample: number("sample") ?? 0,
     pixel: pixel ? [Number(pixel[1]), Number(pixel[2])] : undefined,
-    view: view === "shader" || view === "listing" ? view : "picture",
+    view: kViews.find((one) => one === view) ?? "picture",
     stage: words.get("stage") ?? kStart.stage,
     thread: number("thread"),
     lane: number("lane") ?? 0,
     step: number("step") ?? 0,
+    map: kMaps.find((one) => one === words.get("map")),
+    code: number("code"),
+    address: number("address"),
+    other: words.get("other") === "1" ? 1 : 0,
+    patch: words.get("patch") ?? "",
   };
 }
 
@@ -47,7 +61,7 @@ export function format(place: Place): string {
     const value = place[name];
     if (value !== undefined && value !== kStart[name]) words.set(name, String(value));
   };
-  for (const name of ["draw", "layer", "buffer", "sample", "pixel", "view", "stage", "thread", "lane", "step"] as const) add(name);
+  for (const name of ["draw", "layer", "buffer", "sample", "pixel", "view", "stage", "thread", "lane", "step", "map", "code", "address", "other", "patch"] as const) add(name);
   return "#" + words.toString().replace(/%2C/g, ",");
 }
 
@@ -73,7 +87,8 @@ export function usePlace(): [Place, (change: Partial<Place>) => void] {
 }
 
 /// What a question has for an answer; asked anew when `key` changes.
-export function useAnswer<T>(key: string | undefined, question: (signal: AbortSignal) => Promise<T>): { value?: T; error?: string } {
+export function useAnswer<T>(asked: string | undefined, question: (signal: AbortSignal) => Promise<T>): { value?: T; error?: string } {
+  const key = asked === undefined ? undefined : `${context()} ${asked}`;
   const [answer, setAnswer] = useState<{ key?: string; value?: T; error?: string }>({});
   useEffect(() => {
     if (key === undefined) return undefined;

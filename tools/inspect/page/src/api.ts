@@ -11,6 +11,7 @@ export interface Capture {
   file: string;
   board: string;
   description: string;
+  other: string | null; // the file that it is compared with
   jobs: Job[];
 }
 export interface Draw {
@@ -37,7 +38,37 @@ export interface ProgramTime {
   stalled: number;
   at: [number, number][];
 }
+export interface Units {
+  clocks: number;
+  qpus: number;
+  // Shares of the job's time in which they have work.
+  issue: number;
+  qpu: number;
+  tmu: number;
+  l2: number;
+  dram: number;
+  fetch: number;
+  binner: number;
+  front_end: number;
+  tlb: number;
+  load_store: number;
+  threads: number; // in the mean, of all QPUs
+  instructions: number;
+  lookups: number;
+  l1_hits: number;
+  l1_misses: number;
+  l2_hits: number;
+  l2_misses: number;
+  read_bytes: number;
+  written_bytes: number;
+  lists_written: number;
+  lists_read: number;
+  tile_loaded: number;
+  tile_stored: number;
+  transferred: number;
+}
 export interface Time {
+  units?: Units;
   end: string;
   why_not?: string;
   ns?: number;
@@ -138,10 +169,38 @@ export interface Pixels<Head> {
   words: Uint32Array;
 }
 
+export interface Explanation {
+  summary: string;
+  instructions: { text: string; on_path: boolean; alone: number; all: number; notes: string[] }[];
+  advice: string[];
+}
+
+export interface MemoryView {
+  address: number;
+  words: (number | null)[];
+  by: "nobody" | "job" | "program";
+  job: number;
+}
+
+/// Edited instructions, as the address has them: all answers are as if they were in the programs.
+let edits = "";
+/// Questions are about the capture that this one is compared with.
+let other = 0;
+export function setContext(patch: string, side: number) {
+  edits = patch;
+  other = side;
+}
+/// What answers depend on besides their questions.
+export function context(): string {
+  return `${other} ${edits}`;
+}
+
 export type Question = Record<string, string | number | undefined>;
 
 function path(question: string, parameters: Question): string {
   const query = new URLSearchParams();
+  if (edits !== "") query.set("patch", edits);
+  if (other !== 0) query.set("other", String(other));
   for (const [name, value] of Object.entries(parameters)) if (value !== undefined) query.set(name, String(value));
   return `ask/${question}?${query}`;
 }

@@ -101,7 +101,7 @@ function Fragment({ event, place, move }: { event: PixelEvent; place: Place; mov
 
 export function History({ place, move }: { place: Place; move: (change: Partial<Place>) => void }) {
   const pixel = place.pixel;
-  const key = pixel && [place.job, place.layer, place.sample, ...pixel].join(" ");
+  const key = pixel && [place.patch, place.job, place.layer, place.sample, ...pixel].join(" ");
   const answer = useAnswer(key, (signal) =>
     ask<Answer>("history", { job: place.job, layer: place.layer, sample: place.sample, x: pixel![0], y: pixel![1] }, signal),
   );

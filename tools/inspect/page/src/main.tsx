@@ -1,19 +1,26 @@
 import { render } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { ask } from "./api";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ask, setContext } from "./api";
 import type { Capture, Draws, Time } from "./api";
 import { useAnswer, usePlace } from "./address";
 import type { View } from "./address";
+import { Chip } from "./chip";
 import { History } from "./history";
 import { Listing } from "./listing";
+import { Memory } from "./memory";
 import { Picture } from "./picture";
+import { Program } from "./program";
 import { Shader } from "./shader";
 import { Timeline, Tree, goToJob } from "./tree";
 
+const kNoSide = -1;
+
 /// Predicted times, one job after the other, that of the chosen one first.
-function useTimes(capture: Capture, chosen: number): Map<number, Time> {
+function useTimes(capture: Capture, chosen: number, side: number, patch: string): Map<number, Time> {
   const [times, setTimes] = useState(new Map<number, Time>());
+  useEffect(() => setTimes(new Map()), [side, patch]);
   useEffect(() => {
+    if (side === kNoSide) return undefined;
     const missing = capture.jobs.map((job) => job.number).filter((number) => !times.has(number));
     const next = missing.includes(chosen) ? chosen : missing[0];
     if (next === undefined) return undefined;
@@ -23,7 +30,7 @@ function useTimes(capture: Capture, chosen: number): Map<number, Time> {
     };
     // What the user looks at comes first.
     const later = setTimeout(() => {
-      ask<Time>("time", { job: next }, abort.signal).then(add, (error: Error) => add({ end: "", why_not: error.message }));
+      ask<Time>("time", { job: next, other: side }, abort.signal).then(add, (error: Error) => add({ end: "", why_not: error.message }));
     }, 300);
     return () => {
       clearTimeout(later);
@@ -35,9 +42,11 @@ function useTimes(capture: Capture, chosen: number): Map<number, Time> {
 
 function Page({ capture }: { capture: Capture }) {
   const [place, move] = usePlace();
+  setContext(place.patch, place.other); // before anything below asks
   const job = capture.jobs[place.job - 1];
-  const times = useTimes(capture, place.job);
-  const answer = useAnswer(String(place.job), (signal) => ask<Draws>("job", { job: place.job }, signal));
+  const times = useTimes(capture, place.job, place.other, place.patch);
+  const otherTimes = useTimes(capture, place.job, capture.other === null ? kNoSide : 1 - place.other, place.patch);
+  const answer = useAnswer(`${place.job} ${place.patch}`, (signal) => ask<Draws>("job", { job: place.job }, signal));
   const draws = answer.value;
   useEffect(() => {
     const onKey = (event: KeyboardEvent) => {
@@ -62,38 +71,60 @@ function Page({ capture }: { capture: Capture }) {
         case "k":
           if (previous) move(goToJob(previous));
           return undefined;
+        case "o":
+          return document.getElementById("other")?.click();
+        case "b":
+          return document.getElementById("before")?.click();
         case "1":
           return move({ view: "picture" });
         case "2":
           return move({ view: "shader" });
         case "3":
           return move({ view: "listing" });
+        case "4":
+          return move({ view: "program" });
+        case "5":
+          return move({ view: "memory" });
+        case "6":
+          return move({ view: "chip" });
       }
       return undefined;
     };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   });
-  const views: [View, string][] = [["picture", "Picture"], ["shader", "Shader"], ["listing", "Control list"]];
-  const props = { capture, place, draws, times, move };
+  const views: [View, string][] = [["picture", "Picture"], ["shader", "Shader"], ["listing", "Control list"], ["program", "Program"], ["memory", "Memory"], ["chip", "Chip"]];
+  const props = { capture, place, draws, times, otherTimes, move };
   return (
     <>
       <header>
         <h1>{capture.file}</h1>
+        {capture.other !== null && (
+          <button id="other" title="o: the same place in the other capture" onClick={() => move({ other: 1 - place.other })}>to {capture.other}</button>
+        )}
         <span class="faint">{capture.board}: {capture.description}</span>
         <span role="tablist">
           {views.map(([view, name]) => (
             <button key={view} role="tab" data-view={view} aria-selected={place.view === view} onClick={() => move({ view })}>{name}</button>
           ))}
         </span>
-        <span class="keys">j k jobs, [ ] draws, 1 2 3 views, arrows pixel, n p steps</span>
+        <span class="keys">j k jobs, [ ] draws, b before, 1 to 6 views, arrows pixel, n p steps</span>
       </header>
       <Timeline {...props} />
       <Tree {...props} />
       <main>
+        {place.patch !== "" && (
+          <p class="edits" role="status">
+            <b>Edited:</b> {place.patch.split("\n").map((line) => <code key={line}>{line}</code>)}
+            <button onClick={() => move({ patch: "" })}>undo all</button>
+          </p>
+        )}
         {!job && <p class="bad">There is no job {place.job}.</p>}
-        {job && place.view === "picture" && (job.kind === "render" ? <Picture place={place} draws={draws} move={move} /> : <p>Only render jobs have pictures.</p>)}
+        {job && place.view === "picture" && (job.kind === "render" ? <Picture place={place} draws={draws} other={capture.other} move={move} /> : <p>Only render jobs have pictures.</p>)}
         {job && place.view === "shader" && <Shader job={job} place={place} time={times.get(job.number)} move={move} />}
+        {job && place.view === "program" && <Program job={job} place={place} draws={draws} other={capture.other} time={times.get(job.number)} move={move} />}
+        {job && place.view === "memory" && <Memory capture={capture} place={place} move={move} />}
+        {job && place.view === "chip" && <Chip job={job} time={times.get(job.number)} />}
         {job && place.view === "listing" && <Listing job={job.number} />}
       </main>
       <aside aria-label="Pixel history">{job?.kind === "render" ? <History place={place} move={move} /> : <p class="faint">Render jobs have a history of each pixel.</p>}</aside>
@@ -102,11 +133,16 @@ function Page({ capture }: { capture: Capture }) {
 }
 
 function Start() {
+  const [place] = usePlace();
+  setContext("", place.other);
   const capture = useAnswer("capture", (signal) => ask<Capture>("capture", {}, signal));
+  const last = useRef<Capture>();
+  if (capture.value) last.current = capture.value;
   if (capture.error) return <p class="bad">{capture.error}</p>;
-  if (!capture.value) return <p>The capture is read ...</p>;
-  if (capture.value.jobs.length === 0) return <p>The capture holds no jobs.</p>;
-  return <Page capture={capture.value} />;
+  const shown = capture.value ?? last.current; // while that of the other side comes
+  if (!shown) return <p>The capture is read ...</p>;
+  if (shown.jobs.length === 0) return <p>The capture holds no jobs.</p>;
+  return <Page capture={shown} />;
 }
 
 const root = document.getElementById("page")!;

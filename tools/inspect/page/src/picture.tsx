@@ -1,50 +1,83 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { askPixels } from "./api";
 import type { Draws, Frame } from "./api";
-import { useAnswer } from "./address";
-import type { Place } from "./address";
+import { kMaps, useAnswer } from "./address";
+import type { HeatMap, Place } from "./address";
+import { Histogram, Loupe } from "./closer";
+import { differenceOf, kDepth, kStencil, ofBuffer, ofMap, withBorders } from "./colors";
 import { hex } from "./text";
 
-const kDepth = 9;
-const kStencil = 10;
+const kMapNames: Record<HeatMap, string> = {
+  fragments: "overdraw: fragments",
+  shaded: "fragments shaded",
+  quads: "pixels shaded with their quads",
+  removed: "removed by early tests",
+  samples: "samples covered",
+  lists: "entries of tile lists",
+};
+const kFlicker = 600; // ms
+const kNoSide = -1;
 
-/// What stands in the buffer, as colours of the screen.
-function shown(words: Uint32Array, place: Place, frame: Frame, opaque: boolean): Uint32Array {
-  if (place.buffer === kStencil) return words.map((word) => (0xff000000 | ((word & 255) * 0x010101)) >>> 0);
-  if (place.buffer !== kDepth) return opaque ? words.map((word) => (word | 0xff000000) >>> 0) : words;
-  // What there is between the nearest and the farthest depth.
-  const floats = frame.depth_type === "32F" ? new Float32Array(words.buffer) : words;
-  let low = Infinity;
-  let high = -Infinity;
-  for (const depth of floats) {
-    if (depth < low) low = depth;
-    if (depth > high) high = depth;
-  }
-  const scale = high > low ? 255 / (high - low) : 0;
-  return words.map((_, n) => (0xff000000 | (Math.round((floats[n]! - low) * scale) * 0x010101)) >>> 0);
+/// The picture of a place, or the map that is chosen in place of the buffer.
+function usePicture(place: Place, before: boolean, side?: number) {
+  const what = place.map ?? place.buffer;
+  const key = [place.patch, place.job, place.draw ?? "all", before, place.layer, what, place.sample, side].join(" ");
+  const parameters = { job: place.job, draw: place.draw, before: before ? 1 : undefined, layer: place.layer, other: side };
+  return useAnswer(side === kNoSide ? undefined : key, (signal) =>
+    place.map !== undefined
+      ? askPixels<Frame>("heat", { ...parameters, what: place.map }, signal)
+      : askPixels<Frame>("picture", { ...parameters, buffer: place.buffer, sample: place.sample }, signal),
+  );
 }
 
 interface Props {
   place: Place;
   draws: Draws | undefined;
+  other: string | null;
   move: (change: Partial<Place>) => void;
 }
 
-export function Picture({ place, draws, move }: Props) {
+export function Picture({ place, draws, other, move }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
   const [zoom, setZoom] = useState(1);
   const [opaque, setOpaque] = useState(true);
   const [flipped, setFlipped] = useState(false);
-  const key = [place.job, place.draw ?? "all", place.layer, place.buffer, place.sample].join(" ");
-  const answer = useAnswer(key, (signal) =>
-    askPixels<Frame>("picture", { job: place.job, draw: place.draw, layer: place.layer, buffer: place.buffer, sample: place.sample }, signal),
+  const [before, setBefore] = useState(false);
+  const [flickers, setFlickers] = useState(false);
+  const [wired, setWired] = useState(false);
+  const [closer, setCloser] = useState(false);
+  useEffect(() => {
+    if (!flickers) return undefined;
+    const timer = setInterval(() => setBefore((is) => !is), kFlicker);
+    return () => clearInterval(timer);
+  }, [flickers]);
+  const isBefore = before && place.draw !== undefined;
+  // Both are asked for, so that they change at once.
+  const after_ = usePicture(place, false);
+  const before_ = usePicture(place, place.draw !== undefined && (before || flickers));
+  const answer = isBefore ? before_ : after_;
+  const [compared, setCompared] = useState(false);
+  const there = usePicture(place, isBefore, compared && other !== null ? 1 - place.other : kNoSide);
+  const borders = useAnswer(wired ? [place.patch, place.job, place.draw ?? "all", isBefore, place.layer].join(" ") : undefined, (signal) =>
+    askPixels<Frame>("heat", { job: place.job, draw: place.draw, before: isBefore ? 1 : undefined, layer: place.layer, what: "primitives" }, signal),
   );
   const last = useRef<typeof answer.value>();
   if (answer.value) last.current = answer.value;
   const picture = answer.value ?? last.current;
   const frame = picture?.head;
 
-  const colors = useMemo(() => picture && shown(picture.words, place, picture.head, opaque), [picture, place.buffer, opaque]);
+  const map = useMemo(() => (picture && place.map !== undefined ? ofMap(picture.words) : undefined), [picture, place.map]);
+  const difference = useMemo(() => {
+    if (!compared || !picture || !there.value || there.value.words.length !== picture.words.length) return undefined;
+    return differenceOf(picture.words, there.value.words, place.map === undefined && place.buffer !== kDepth);
+  }, [picture, there.value, compared, place.map, place.buffer]);
+  const colors = useMemo(() => {
+    if (!picture) return undefined;
+    if (difference) return difference.colors;
+    const plain = map?.colors ?? ofBuffer(picture.words, place.buffer, picture.head, opaque);
+    const primitives = borders.value?.words;
+    return wired && primitives?.length === plain.length ? withBorders(plain, primitives, picture.head.width) : plain;
+  }, [picture, map, difference, place.buffer, opaque, wired, borders.value]);
   useEffect(() => {
     const context = canvas.current?.getContext("2d");
     if (!context || !frame || !colors || frame.width === 0 || colors.length !== frame.width * frame.height) return;
@@ -87,7 +120,12 @@ export function Picture({ place, draws, move }: Props) {
       <div class="bar">
         <label>
           Buffer{" "}
-          <select id="buffer" value={place.buffer} onChange={(event) => move({ buffer: Number(event.currentTarget.value) })}>
+          <select id="buffer" value={place.map ?? place.buffer}
+            onChange={(event) => {
+              const value = event.currentTarget.value;
+              const chosen = kMaps.find((one) => one === value);
+              move(chosen ? { map: chosen } : { map: undefined, buffer: Number(value) });
+            }}>
             {frame.targets.map((target) => (
               <option value={target.target}>
                 colour {target.target}: {target.type}, {target.bits} bits
@@ -95,6 +133,7 @@ export function Picture({ place, draws, move }: Props) {
             ))}
             <option value={kDepth}>depth ({frame.depth_type})</option>
             <option value={kStencil}>stencil</option>
+            {kMaps.map((one) => <option key={one} value={one}>{kMapNames[one]}</option>)}
           </select>
         </label>
         {frame.layers > 1 && (
@@ -116,12 +155,20 @@ export function Picture({ place, draws, move }: Props) {
         <button onClick={() => setZoom(Math.max(zoom / 2, 0.25))} aria-label="Smaller">-</button>
         <span class="numbers">{zoom * 100} %</span>
         <button onClick={() => setZoom(Math.min(zoom * 2, 32))} aria-label="Larger">+</button>
+        <button id="before" aria-pressed={isBefore} disabled={place.draw === undefined} title="b: without the draw" onClick={() => setBefore(!before)}>before</button>
+        <button id="flicker" aria-pressed={flickers} disabled={place.draw === undefined} title="Before and after the draw in turns" onClick={() => setFlickers(!flickers)}>flicker</button>
+        <button id="wireframe" aria-pressed={wired} title="Borders of the primitives that were shaded last" onClick={() => setWired(!wired)}>wireframe</button>
+        <button id="closer" aria-pressed={closer} title="Numbers of the pixels around, and a histogram" onClick={() => setCloser(!closer)}>numbers</button>
+        {other !== null && <button id="difference" aria-pressed={compared} title={`What differs from ${other}`} onClick={() => setCompared(!compared)}>difference</button>}
         <button aria-pressed={opaque} onClick={() => setOpaque(!opaque)}>opaque</button>
         <button aria-pressed={flipped} onClick={() => setFlipped(!flipped)} title="Row 0 at the bottom, as OpenGL has it">flip</button>
         <span class="numbers" id="under">
           {frame.width}x{frame.height}
           {place.pixel && ` pixel ${place.pixel[0]},${place.pixel[1]}`}
-          {under !== undefined && ` ${hex(under)}`}
+          {under !== undefined && ` ${place.map === undefined ? hex(under) : under}`}
+          {map && `, at most ${map.most}`}
+          {difference && `, ${difference.count} pixels differ`}
+          {compared && there.value && picture.words.length !== there.value.words.length && ", the other picture has another size"}
         </span>
       </div>
       {frame.problem ? (
@@ -133,12 +180,23 @@ export function Picture({ place, draws, move }: Props) {
             style={{ width: `${frame.width * zoom}px`, height: `${frame.height * zoom}px`, transform: flipped ? "scaleY(-1)" : "none" }} />
         </div>
       )}
+      {closer && !frame.problem && colors && (
+        <div class="closer" id="numbers">
+          <Loupe words={picture.words} colors={colors} frame={frame} place={place} move={move} />
+          <Histogram words={picture.words} frame={frame} place={place} />
+        </div>
+      )}
       {draw && (
         <section>
           <h2>Draw {draw.number}</h2>
           <ul class="state">
             <li>{draw.vertices} vertices are shaded, {draw.primitives} primitives stand in {draw.entries} entries of tile lists</li>
-            {draw.programs.map((program) => <li>{program.stage} program {program.code}</li>)}
+            {draw.programs.map((program) => (
+              <li key={program.stage}>
+                {program.stage} program {program.code}{" "}
+                <button onClick={() => move({ view: "program", code: Number(program.code) })}>explain</button>
+              </li>
+            ))}
             {draw.state.map((line) => <li>{line}</li>)}
           </ul>
         </section>

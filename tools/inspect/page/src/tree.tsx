@@ -13,11 +13,19 @@ function drawText(draw: Draw): string {
   return `${draw.number}: ${draw.mode}, ${draw.count}${draw.indexed ? " indices" : " vertices"}${instances}`;
 }
 
+/// How much longer this takes than that of the other capture.
+function Difference({ here, there }: { here: number | undefined; there: number | undefined }) {
+  if (here === undefined || there === undefined || there === 0) return null;
+  const percent = (100 * (here - there)) / there;
+  return <span class={Math.abs(percent) < 1 ? "faint" : percent > 0 ? "bad" : "good"}> {percent > 0 ? "+" : ""}{percent.toFixed(1)} %</span>;
+}
+
 interface Props {
   capture: Capture;
   place: Place;
   draws: Draws | undefined;
   times: Map<number, Time>;
+  otherTimes: Map<number, Time>; // of the capture that it is compared with
   move: (change: Partial<Place>) => void;
 }
 
@@ -50,7 +58,7 @@ export function Timeline({ capture, place, times, move }: Props) {
   );
 }
 
-export function Tree({ capture, place, draws, times, move }: Props) {
+export function Tree({ capture, place, draws, times, otherTimes, move }: Props) {
   const list = useRef<HTMLElement>(null);
   useEffect(() => list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" }), [place.job, place.draw, draws]);
   return (
@@ -67,6 +75,7 @@ export function Tree({ capture, place, draws, times, move }: Props) {
                 </span>
                 <span class="faint" title={time?.bound ? `bound by ${time.bound}` : (time?.why_not ?? "")}>
                   {timeText(time)}
+                  <Difference here={time?.ns} there={otherTimes.get(job.number)?.ns} />
                   {time?.bound ? ` ${time.bound}` : ""}
                 </span>
               </button>
@@ -78,7 +87,8 @@ export function Tree({ capture, place, draws, times, move }: Props) {
                       <li key={draw.number}>
                         <button class="row draw" data-draw={draw.number} aria-selected={draw.number === place.draw} onClick={() => move({ draw: draw.number })}>
                           <span>{drawText(draw)}</span>
-                          <span class="faint" title="clocks of QPUs">{clocks === undefined ? "" : `${clocks} clk`}</span>
+                          <span class="faint" title="clocks of QPUs">{clocks === undefined ? "" : `${clocks} clk`}
+                            <Difference here={clocks} there={otherTimes.get(job.number)?.draws?.[draw.number]?.clocks} /></span>
                         </button>
                       </li>
                     );
