@@ -60,21 +60,32 @@ SHORTAGES = [
 ]
 
 
+FULL_DISK = ("log_storm", "random_vc4_ioctls")  # the first of them that the board has
+
+
+def on_board(build, names):
+    """The attacks of these names that make sense there."""
+    return [attack for attack in map(catalogue.ATTACKS.get, names) if build.device in attack.boards]
+
+
 def run_shortage(build, shortage, seed, factor):
     if shortage.plain_only and build.sanitized():
         print(f"{shortage.name}: skipped, a sanitizer ends the program when it gets no memory")
         return []
+    attacks = on_board(build, shortage.attacks)
+    if not attacks:
+        print(f"{shortage.name}: skipped, no attack for it makes sense on this board")
+        return []
     folder, failed, camp = siege.scratch_folder(), [], None
-    for name in shortage.attacks:
+    for attack in attacks:
         if camp is None or not camp.usable():
             camp = siege.Siege(build, os.path.join(folder, str(len(os.listdir(folder)))), shortage=True, **shortage.start)
             if shortage.limit:
                 camp.limit(*shortage.limit)
-        attack = catalogue.ATTACKS[name]
         outcome = camp.run(attack, seed, min(3.0, attack.seconds) * factor)
         print(f"{shortage.name}:\n  {siege.describe(outcome)}", flush=True)
         if outcome.problems:
-            failed.append(f"{name} with {shortage.name}")
+            failed.append(f"{attack.name} with {shortage.name}")
             camp.close()
     camp.close()
     if not failed:
@@ -93,6 +104,7 @@ RUN_ON = 5  # seconds that the jobs of the dead may run before that
 
 def run_end(build, names, seed, by_signal):
     """The daemon ends in time beside attacks that go on, or with the last client, whose jobs go on."""
+    names = [attack.name for attack in on_board(build, names)]
     folder = siege.scratch_folder()
     camp = siege.Siege(build, os.path.join(folder, "0"), [] if by_signal else ["--exit-when-idle", str(IDLE)])
     counters, attackers = [], []
@@ -128,7 +140,7 @@ def run_full_disk(build):
     camp.limit(resource.RLIMIT_FSIZE, os.path.getsize(capture) + (64 << 10))
     camp.wait(40)
     begin = time.monotonic()
-    outcome = camp.run(catalogue.ATTACKS["log_storm"], 1, 1.5)
+    outcome = camp.run(on_board(build, FULL_DISK)[0], 1, 1.5)
     problems = outcome.problems + camp.close()
     print("full disk of a capture:\n  " + siege.describe(outcome))
     replay = subprocess.run([build.command, "decode", capture], capture_output=True, text=True, check=False)

@@ -138,6 +138,20 @@ absl::Status put_into_box(const RunOptions& options, std::vector<std::string>* c
   return absl::OkStatus();
 }
 
+/// Who asks for strictness and gets a daemon that does not look would take that for a good program.
+absl::Status use_strict_daemon() {
+  const std::string debug = variable("V3DEMU_DEBUG");
+  setenv("V3DEMU_DEBUG", debug.empty() ? "strict" : absl::StrCat(debug, ",strict").c_str(), 1);
+  shim::DaemonPlace place;
+  shim::read_place(&place);
+  const std::string socket = place.socket.c_str();
+  const auto answer = ask_daemon_at(socket, "debug strict");
+  if (!answer.ok() || answer->empty()) return absl::OkStatus();  // there is none yet, or it is strict
+  return absl::FailedPreconditionError(absl::StrCat("the daemon that runs at ", socket,
+                                                    " is not strict: end it, or name another V3DEMU_SOCKET "
+                                                    "or none, for a daemon with V3DEMU_DEBUG=strict"));
+}
+
 absl::StatusOr<Start> prepare(const RunOptions& options) {
   auto start = make_start(options);
   if (!start.ok()) return start;
@@ -170,20 +184,6 @@ absl::Status compare_settings(const shim::DaemonPlace& place) {
   return absl::FailedPreconditionError(
       absl::StrCat("the daemon that runs at ", socket, answer->substr(sizeof place::kRefusedAnswer - 1), "; ",
                    place::kOthersVariable, "=", place::kAcceptOthers, " makes this a warning"));
-}
-
-/// Who asks for strictness and gets a daemon that does not look would take that for a good program.
-absl::Status use_strict_daemon() {
-  const std::string debug = variable("V3DEMU_DEBUG");
-  setenv("V3DEMU_DEBUG", debug.empty() ? "strict" : absl::StrCat(debug, ",strict").c_str(), 1);
-  shim::DaemonPlace place;
-  shim::read_place(&place);
-  const std::string socket = place.socket.c_str();
-  const auto answer = ask_daemon_at(socket, "debug strict");
-  if (!answer.ok() || answer->empty()) return absl::OkStatus();  // there is none yet, or it is strict
-  return absl::FailedPreconditionError(absl::StrCat("the daemon that runs at ", socket,
-                                                    " is not strict: end it, or name another V3DEMU_SOCKET "
-                                                    "or none, for a daemon with V3DEMU_DEBUG=strict"));
 }
 
 }  // namespace
