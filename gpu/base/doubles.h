@@ -75,6 +75,14 @@ inline HostD one_nan(HostD v) { return v == v ? v : splat_host(-std::numeric_lim
 inline Doubles one_nan(const Doubles& v) {
   return each_part([&](auto n) { return one_nan(v.part[n]); });
 }
+/// The same of what was computed from values that have no other NaN: x86-64 makes no other one, either.
+inline Doubles still_one_nan(const Doubles& v) {
+#if defined(__x86_64__)
+  return v;
+#else
+  return one_nan(v);
+#endif
+}
 
 /// @param v  Lanes, LanesI or LanesF
 template <typename V>

@@ -7,6 +7,7 @@
 
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -40,6 +41,7 @@ struct Slot {
   std::atomic<bool> taken{false};
   std::atomic<uint8_t*> reservation{nullptr};  ///< null: not to be looked at
   std::atomic<AddressSpace*> space{nullptr};
+  int scratch_file = -1;                    ///< the scratch page, where mappings cannot be doubled
   std::atomic<const char*> stage{nullptr};  ///< of the QPU program that made the first fault; null: none did
   std::atomic<uint32_t> program{0}, instruction{0};
 };
@@ -60,6 +62,29 @@ bool forbid(uint8_t* at, uint64_t size) {
   return mmap(at, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) !=
              MAP_FAILED ||
          mprotect(at, size, PROT_NONE) == 0;
+}
+
+/// mremap(2) makes one more mapping of shared memory when the old size is 0: without a descriptor. User-mode
+/// emulators do not know that.
+void* double_mapping(uint8_t* memory, int flags, uint8_t* at) {
+  return mremap(memory, 0, kPageSize, MREMAP_MAYMOVE | flags, at);
+}
+bool can_double(uint8_t* memory) {
+  static const bool kCan = [&] {
+    void* const twin = double_mapping(memory, 0, nullptr);
+    return twin != MAP_FAILED && munmap(twin, kPageSize) == 0;
+  }();
+  return kCan;
+}
+
+/// A page of shared memory in place of the one at an address. @return  its descriptor, or -1
+int replace_by_file(uint8_t* page) {
+  const int file = memfd_create("v3demu scratch page", MFD_CLOEXEC);
+  if (file >= 0 && ftruncate(file, kPageSize) == 0 &&
+      mmap(page, kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED)
+    return file;
+  if (file >= 0) close(file);
+  return -1;
 }
 
 constexpr uint32_t kPteMapped = kPteValid | kPteKept;
@@ -147,6 +172,8 @@ absl::StatusOr<std::unique_ptr<AddressSpace>> AddressSpace::create() {
   for (Slot& slot : g_slots) {
     if (slot.taken.exchange(true)) continue;
     slot.space = space.get();
+    if (!can_double(space->scratch_) && (slot.scratch_file = replace_by_file(space->scratch_)) < 0)
+      return absl::ResourceExhaustedError("no file for a scratch page");
     slot.reservation.store(space->reservation_, std::memory_order_release);
     return space;
   }
@@ -158,6 +185,8 @@ AddressSpace::~AddressSpace() {
     if (slot.space != this) continue;
     slot.reservation = nullptr;
     slot.space = nullptr;
+    if (slot.scratch_file >= 0) close(slot.scratch_file);
+    slot.scratch_file = -1;
     slot.stage = nullptr;
     slot.taken = false;
     break;
@@ -307,9 +336,12 @@ void AddressSpace::recycle_scratch(uint8_t* page) {
   static_cast<void>(forbid(page, kPageSize));
 }
 
-/// One more mapping of the scratch page: mremap(2) makes one of shared memory when the old size is 0.
+/// One more mapping of the scratch page.
 bool AddressSpace::map_scratch(uint8_t* page) {
-  return mremap(scratch_, 0, kPageSize, MREMAP_MAYMOVE | MREMAP_FIXED, page) != MAP_FAILED;
+  if (can_double(scratch_)) return double_mapping(scratch_, MREMAP_FIXED, page) != MAP_FAILED;
+  const Slot* const slot = slot_of(this);
+  return slot != std::end(g_slots) && mmap(page, kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                                           slot->scratch_file, 0) != MAP_FAILED;
 }
 
 bool AddressSpace::take_reserve() {

@@ -93,7 +93,8 @@ struct FragmentStage::Primitives {
   LanesF at(Plane plane, const Position& p) const {
     const Doubles rise = p.x * spread([&](const PrimitiveSetup& s) { return plane(s).step_x; }) +
                          p.y * spread([&](const PrimitiveSetup& s) { return plane(s).step_y; });
-    return narrow(spread([&](const PrimitiveSetup& s) { return plane(s).value; }) + rise * p.scale);
+    return narrow(
+        still_one_nan(spread([&](const PrimitiveSetup& s) { return plane(s).value; }) + rise * p.scale));
   }
   LanesF z_at(const Position& p) const {
     return at([](const PrimitiveSetup& s) { return s.z; }, p);

@@ -38,7 +38,7 @@ std::array<float, 3> screen_weights(const VaryingSource& source, int corner) {
 /// From the vertices of the original to the corners that clipping made. Equal vertices give exactly their
 /// value.
 void interpolate(const VaryingSource& source, const LanesI& linear, LanesF& u0, LanesF& u1, LanesF& u2) {
-  const LanesF original = u0, d1 = u1 - u0, d2 = u2 - u0;
+  const LanesF original = u0, d1 = difference(u1, u0), d2 = difference(u2, u0);
   const bool any_linear = nonzero(as_uint(linear)) != 0;
   const auto at = [&](int corner) {
     const float* weights = source.weights[corner];
@@ -101,9 +101,11 @@ void set_up_varyings(const PreparedDraw& draw, const VaryingSource& source, Vary
     if (source.weights[0] != nullptr) interpolate(source, linear, u0, u1, u2);
     LanesF p1 = {}, p2 = {};
     if (source.corners > 1)
-      p1 = select(flat, LanesF{}, product(u1 - u0, select(linear, splat(1.0f), splat(source.r[1]))));
+      p1 = select(flat, LanesF{},
+                  product(difference(u1, u0), select(linear, splat(1.0f), splat(source.r[1]))));
     if (source.corners > 2)
-      p2 = select(flat, LanesF{}, product(u2 - u0, select(linear, splat(1.0f), splat(source.r[2]))));
+      p2 = select(flat, LanesF{},
+                  product(difference(u2, u0), select(linear, splat(1.0f), splat(source.r[2]))));
     const Doubles d1 = widen(p1), d2 = widen(p2);
     for (uint32_t part = 0, at = 0; at < count; ++part, at += kHostDoubles)
       set_components(source, to, first + i + at, d1.part[part], d2.part[part]);

@@ -273,10 +273,10 @@ void ColorWrite::blend(LanesF* source, const LanesF* destination) const {
         result[c] = sum(a, b);
         break;
       case BlendMode::kSubtract:
-        result[c] = a - b;
+        result[c] = difference(a, b);
         break;
       case BlendMode::kReverseSubtract:
-        result[c] = b - a;
+        result[c] = difference(b, a);
         break;
       case BlendMode::kMin:
       case BlendMode::kDarken:
@@ -290,7 +290,7 @@ void ColorWrite::blend(LanesF* source, const LanesF* destination) const {
         result[c] = product(s, d);
         break;
       case BlendMode::kScreen:
-        result[c] = sum(s, d) - product(s, d);
+        result[c] = difference(sum(s, d), product(s, d));
         break;
       default:
         result[c] = s;
