@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """v3demu for arm64 hosts, run by qemu-user, beside that of this build.
 
-usage: arm64_host_test.py TASK BUILD_FOLDER MESA_PREFIX PROGRAM
+usage: arm64_host_test.py TASK BUILD_FOLDER MESA_PREFIX
 
-replay  captures of PROGRAM on the boards, replayed by both: the same memory after each job
-live    PROGRAM's arm64 build with Debian's drivers on the arm64 daemon and on that of this build: the same picture
+replay  captures of a sample on two boards, replayed by both: the same memory after each job
+live    the sample's arm64 build with Debian's drivers on the arm64 daemon and on that of this build: the same picture
 status  the arm64 daemon says that programs are interpreted, and why
 
-PROGRAM saves its picture in the PPM that it is given. Exit status 77: skipped, what is missing is named.
+Exit status 77: skipped, what is missing is named.
 """
 import os
 import re
@@ -21,6 +21,7 @@ ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)),
 ARM64 = os.path.join(ROOT, "build", "arm64")
 LIBRARIES, DRIVERS = "bookworm", "trixie"  # of the build, and of the program, which needs drivers for the Pi 5
 LIMIT = 300
+SAMPLE = ["vulkan_samples", "--scene", "shadow", "--size", "64x48", "--output"]
 
 
 def need(condition, what):
@@ -72,20 +73,21 @@ class Daemon:
 
 
 class Test:
-    def __init__(self, build, mesa, program):
-        self.v3demu, self.mesa, self.here = os.path.join(build, "bin", "v3demu"), mesa, program
+    def __init__(self, build, mesa):
+        self.v3demu, self.mesa = os.path.join(build, "bin", "v3demu"), mesa
+        self.here = os.path.join(build, "bin", SAMPLE[0])
         emulator = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
         need(emulator, "no qemu-aarch64 (package qemu-user)")
-        self.there = os.path.join(ARM64, "bin", os.path.basename(program))
-        for file in "bin/v3demu", "bin/v3demud", "lib/libv3demu.so":
-            need(os.path.exists(os.path.join(ARM64, file)), f"no {file} of a build for arm64: packaging/arm64 --test")
+        self.there = os.path.join(ARM64, "bin", SAMPLE[0])
+        for file in "bin/v3demu", "bin/v3demud", "bin/" + SAMPLE[0], "lib/libv3demu.so":
+            need(os.path.exists(os.path.join(ARM64, file)), f"no {file} of a build for arm64: packaging/arm64")
         self.emulator = [emulator, "-L", root_of(LIBRARIES)]
 
     def replay(self):
         with tempfile.TemporaryDirectory(prefix="v3demu-arm64-host-") as folder:
             for board in "rpi5", "rpi4":
                 capture = os.path.join(folder, board)
-                run([self.v3demu, "capture", "--device", board, "-o", capture, "--mesa", self.mesa, "--", self.here,
+                run([self.v3demu, "capture", "--device", board, "-o", capture, "--mesa", self.mesa, "--", self.here, *SAMPLE[1:],
                      os.path.join(folder, "ppm")], V3DEMU_SOCKET=os.path.join(folder, "socket-" + board))
                 command = ["replay", capture, "--hash"]
                 jobs = {}
@@ -99,13 +101,12 @@ class Test:
                 print(f"{board}: {len(jobs['here'])} jobs with the same memory")
 
     def live(self):
-        need(os.path.exists(self.there), f"no {self.there}: packaging/arm64 --test")
         libraries = root_of(DRIVERS)
         with tempfile.TemporaryDirectory(prefix="v3demu-arm64-host-") as folder, Daemon(self.emulator, folder) as daemon:
             pictures = []
             for name, socket in ("arm64", daemon.socket), ("here", os.path.join(folder, "here")):
                 picture = os.path.join(folder, name + ".ppm")
-                run([self.v3demu, "run", "--arch", "arm64", "--root", libraries, "--", self.there, picture], V3DEMU_SOCKET=socket,
+                run([self.v3demu, "run", "--arch", "arm64", "--root", libraries, "--", self.there, *SAMPLE[1:], picture], V3DEMU_SOCKET=socket,
                     V3DEMU_SHIM=os.path.join(ARM64, "lib", "libv3demu.so"), HARNESS_DEVICE="V3D", MESA_SHADER_CACHE_DISABLE="true")
                 with open(picture, "rb") as file:
                     pictures.append(file.read())
