@@ -1,6 +1,7 @@
 #include "ioctl/core/kernel.h"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <new>
 
@@ -28,7 +29,10 @@ class SyncFileSignal : public Watcher {
 uint64_t socket_cookie(int fd) {
   uint64_t cookie = 0;
   socklen_t size = sizeof cookie;
-  return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
+  if (getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0) return cookie;
+  // User-mode emulators do not know cookies. Of the sockets that are open each has an inode of its own.
+  struct stat info;
+  return fstat(fd, &info) == 0 && S_ISSOCK(info.st_mode) ? info.st_ino : 0;
 }
 
 bool make_one_way_pair(UniqueFd* client_end, UniqueFd* own_end) {
