@@ -5,9 +5,10 @@
 /// between clients.
 #include "gpu/mmu/address_space.h"
 
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -41,7 +42,7 @@ struct Slot {
   std::atomic<bool> taken{false};
   std::atomic<uint8_t*> reservation{nullptr};  ///< null: not to be looked at
   std::atomic<AddressSpace*> space{nullptr};
-  int scratch_file = -1;                    ///< the scratch page, where mappings cannot be doubled
+  int scratch_segment = -1;                 ///< the scratch page, where mappings cannot be doubled
   std::atomic<const char*> stage{nullptr};  ///< of the QPU program that made the first fault; null: none did
   std::atomic<uint32_t> program{0}, instruction{0};
 };
@@ -77,14 +78,17 @@ bool can_double(uint8_t* memory) {
   return kCan;
 }
 
-/// A page of shared memory in place of the one at an address. @return  its descriptor, or -1
-int replace_by_file(uint8_t* page) {
-  const int file = memfd_create("v3demu scratch page", MFD_CLOEXEC);
-  if (file >= 0 && ftruncate(file, kPageSize) == 0 &&
-      mmap(page, kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED)
-    return file;
-  if (file >= 0) close(file);
-  return -1;
+/// In place of what is there.
+bool attach(int segment, uint8_t* page) { return shmat(segment, page, SHM_REMAP) == page; }
+
+/// A segment of shared memory, which may be attached several times, in place of the page at an address. It is
+/// gone with the last of them. @return  its number, or -1
+int replace_by_segment(uint8_t* page) {
+  const int segment = shmget(IPC_PRIVATE, kPageSize, IPC_CREAT | 0600);
+  if (segment < 0) return -1;
+  const bool attached = attach(segment, page);
+  shmctl(segment, IPC_RMID, nullptr);
+  return attached ? segment : -1;
 }
 
 constexpr uint32_t kPteMapped = kPteValid | kPteKept;
@@ -172,8 +176,8 @@ absl::StatusOr<std::unique_ptr<AddressSpace>> AddressSpace::create() {
   for (Slot& slot : g_slots) {
     if (slot.taken.exchange(true)) continue;
     slot.space = space.get();
-    if (!can_double(space->scratch_) && (slot.scratch_file = replace_by_file(space->scratch_)) < 0)
-      return absl::ResourceExhaustedError("no file for a scratch page");
+    if (!can_double(space->scratch_) && (slot.scratch_segment = replace_by_segment(space->scratch_)) < 0)
+      return absl::ResourceExhaustedError("no shared memory for a scratch page");
     slot.reservation.store(space->reservation_, std::memory_order_release);
     return space;
   }
@@ -185,8 +189,7 @@ AddressSpace::~AddressSpace() {
     if (slot.space != this) continue;
     slot.reservation = nullptr;
     slot.space = nullptr;
-    if (slot.scratch_file >= 0) close(slot.scratch_file);
-    slot.scratch_file = -1;
+    slot.scratch_segment = -1;
     slot.stage = nullptr;
     slot.taken = false;
     break;
@@ -340,8 +343,7 @@ void AddressSpace::recycle_scratch(uint8_t* page) {
 bool AddressSpace::map_scratch(uint8_t* page) {
   if (can_double(scratch_)) return double_mapping(scratch_, MREMAP_FIXED, page) != MAP_FAILED;
   const Slot* const slot = slot_of(this);
-  return slot != std::end(g_slots) && mmap(page, kPageSize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                                           slot->scratch_file, 0) != MAP_FAILED;
+  return slot != std::end(g_slots) && attach(slot->scratch_segment, page);
 }
 
 bool AddressSpace::take_reserve() {

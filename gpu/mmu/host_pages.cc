@@ -1,6 +1,6 @@
 #include "gpu/mmu/host_pages.h"
 
-#include <unistd.h>
+#include <sys/auxv.h>
 
 #include "absl/strings/str_format.h"
 #include "gpu/mmu/address_space.h"
@@ -16,6 +16,6 @@ absl::Status check_host_pages(uint64_t bytes) {
       bytes, kPageSize));
 }
 
-absl::Status check_host_pages() { return check_host_pages(static_cast<uint64_t>(sysconf(_SC_PAGESIZE))); }
+absl::Status check_host_pages() { return check_host_pages(uint64_t{getauxval(AT_PAGESZ)}); }
 
 }  // namespace v3d::mmu
