@@ -79,6 +79,33 @@ TEST_F(AssemblyTest, ExactWords) {
   EXPECT_THAT(v3demu("disasm p.hex").output, StartsWith("nop  "));
 }
 
+// Words in the forms in which other assemblers and programs have them.
+TEST_F(AssemblyTest, ForeignWords) {
+  constexpr const char* kNops = "38003186bb03f000\n38003186bb03f000\n";
+  for (const char* text :
+       {"UINT64_C(0x38003186bb03f000), // nop\nUINT64_C(0x38003186bb03f000)\n",
+        "static const uint64_t code[] = {\n  0x38003186bb03f000ull, 0x38003186bb03f000ULL, /* both */\n};\n",
+        "0: 0x38003186bb03f000\n1: 0x38003186bb03f000\n", "[0] 0x38003186bb03f000\n[ 1] 0x38003186bb03f000\n",
+        "0x0000: 0x38003186bb03f000 nop ; nop\n0x0008: 0x38003186bb03f000  nop                 ; nop\n",
+        "code = [\n    0x38003186bb03f000,\n    0x38003186bb03f000,\n]\n",
+        "38003186bb03f000 38003186BB03F000"}) {
+    file("p.txt", text);
+    EXPECT_EQ(v3demu("disasm --plain p.txt | " V3DEMU_TEST_COMMAND " asm -").output, kNops) << text;
+  }
+  for (const char* text : {"UINT64_C(0x38003186bb03f000),\nUINT64_C(0x38003186bb03f000),\n",
+                           "0: nop\n1: nop\n", "0x38003186bb03f000 nop ; nop\n[1] 0x38003186bb03f000ull\n",
+                           "0x38003186bb03f000, 0x38003186bb03f000,\n"}) {
+    file("p.txt", text);
+    EXPECT_EQ(v3demu("asm p.txt").output, kNops) << text;
+  }
+  for (const char* text : {"UINT64_C(0x38003186bb03f000", "UINT64_C(nop)", "0x38003186bb03f0001", "0x38 nop",
+                           "0x38003186bb03f000, nop", "[0 nop"}) {
+    file("p.txt", text);
+    EXPECT_NE(v3demu("asm p.txt").status, 0) << text;
+    EXPECT_NE(v3demu("disasm p.txt").status, 0) << text;
+  }
+}
+
 TEST_F(AssemblyTest, Chips) {
   file("p.qpu", "fmax rf3, r1, r2\n");
   EXPECT_EQ(v3demu("asm --chip 4.2 p.qpu | " V3DEMU_TEST_COMMAND " disasm --chip=4.2 --plain -").output,

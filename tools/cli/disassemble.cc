@@ -15,6 +15,7 @@
 #include "gpu/qpu/check/broken_rules.h"
 #include "gpu/qpu/isa/any_word.h"
 #include "gpu/qpu/isa/instruction.h"
+#include "gpu/qpu/isa/word_text.h"
 #include "tools/cli/assembly_options.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/files/files.h"
@@ -35,43 +36,8 @@ bool is_text(const std::string& contents) {
   });
 }
 
-/// Words of 16 hexadecimal digits, divided by blanks or commas. The reason why not goes to *error.
-std::optional<std::vector<uint64_t>> words_of_text(const std::string& text, std::string* error) {
-  std::vector<uint64_t> words;
-  int line = 1;
-  size_t line_start = 0;
-  for (size_t at = 0; at < text.size();) {
-    const char c = text[at];
-    if (c == '\n') {
-      ++line;
-      line_start = at + 1;
-    }
-    if (c == '#') {
-      at = std::min(text.find('\n', at), text.size());
-      continue;
-    }
-    if (c == ',' || std::isspace(static_cast<unsigned char>(c))) {
-      ++at;
-      continue;
-    }
-    const size_t start = at;
-    if (text.compare(at, 2, "0x") == 0) at += 2;
-    const size_t digits = at;
-    while (at < text.size() && std::isxdigit(static_cast<unsigned char>(text[at]))) ++at;
-    const bool ends =
-        at == text.size() || !std::isgraph(static_cast<unsigned char>(text[at])) || text[at] == ',';
-    if (at - digits != 16 || !ends) {
-      *error = std::to_string(line) + ":" + std::to_string(start - line_start + 1) +
-               ": a word of 16 hexadecimal digits is expected";
-      return {};
-    }
-    words.push_back(std::stoull(text.substr(digits, 16), nullptr, 16));
-  }
-  return words;
-}
-
 std::optional<std::vector<uint64_t>> words_of_file(const std::string& contents, std::string* error) {
-  if (is_text(contents)) return words_of_text(contents, error);
+  if (is_text(contents)) return qpu::words_of_text(contents, error);
   if (contents.size() % 8 != 0) {
     *error =
         " neither hexadecimal text nor whole words of 8 bytes: " + std::to_string(contents.size()) + " bytes";
@@ -126,8 +92,10 @@ void add_disassemble(CLI::App* app, int* exit_code) {
   CLI::App* command =
       app->add_subcommand("disasm", "Print QPU words as text in the form of Mesa's disassembler");
   command
-      ->add_option("file", options.file,
-                   "Words, binary (little endian) or as hexadecimal text; - is the standard input")
+      ->add_option(
+          "file", options.file,
+          "Words, binary (little endian) or as hexadecimal text, that of arrays in C and of numbered "
+          "listings too; - is the standard input")
       ->required();
   add_chip_options(command, &options.generation);
   command->add_flag(

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "gpu/qpu/isa/word_text.h"
 
 namespace v3d::qpu {
 
@@ -46,6 +47,8 @@ void AssemblyReader::line(std::string_view text) {
     text = text.substr(0, comment);
   try {
     TextCursor at(text);
+    at.at_end();
+    take_line_number(at);
     labelled_statement(at);
     if (!at.at_end()) at.fail("nothing is expected here, not " + at.here());
   } catch (const TextError& error) {
@@ -58,7 +61,7 @@ void AssemblyReader::line(std::string_view text) {
 void AssemblyReader::labelled_statement(TextCursor& at) {
   while (!at.at_end()) {
     const TextCursor start = at;
-    if (start.digit()) return words(at);
+    if (start.digit() || TextCursor(at).take("UINT64_C(")) return words(at);
     const std::string_view name = at.word();
     if (name.empty() && at.take(".")) return directive(start, at);
     TextCursor next = at;
@@ -85,15 +88,23 @@ void AssemblyReader::directive(const TextCursor& start, TextCursor& at) {
   start.fail(absl::StrCat("there is no directive .", std::string(name)));
 }
 
+/// Behind the last one a comma, or behind a single one its instruction, which it has already said.
 void AssemblyReader::words(TextCursor& at) {
+  bool is_whole = false;
   do {
     at.at_end();
-    const size_t column = at.column();
-    if (!at.digit()) at.fail("a word of 64 bits is expected, not " + at.here());
-    const auto number = at.number();
-    if (number.fraction) TextCursor::fail_at(column, "a word of 64 bits is expected");
-    emit(number.value());
-  } while (!at.at_end() && at.take(","));
+    const auto word = take_word(at, false);
+    if (!word) at.fail("a word of 64 bits is expected, not " + at.here());
+    emit(word->word);
+    is_whole = word->is_whole;
+    if (!at.at_end() && at.take(",")) {
+      is_whole = false;
+      if (at.at_end()) return;
+      continue;
+    }
+    break;
+  } while (true);
+  if (is_whole) at.skip();
 }
 
 void AssemblyReader::uniforms(TextCursor& at) {

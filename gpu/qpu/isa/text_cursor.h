@@ -39,6 +39,8 @@ class TextCursor {
     at_ += text.size();
     return true;
   }
+  /// Leaves out so many characters that peek() has shown, or all that follow.
+  void skip(size_t characters = std::string_view::npos) { at_ += std::min(characters, line_.size() - at_); }
   /// Letters, digits and underscores; may be empty.
   std::string_view word() {
     const size_t start = at_;
