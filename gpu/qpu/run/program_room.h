@@ -15,7 +15,7 @@ namespace v3d::qpu {
 /// Thread safe.
 class ProgramRoom {
  public:
-  static constexpr uint64_t kPieceBytes = 13 << 10;
+  static constexpr uint64_t kPieceBytes = 16 << 10;
   static constexpr uint64_t pieces_of(uint64_t bytes) { return (bytes + kPieceBytes - 1) / kPieceBytes; }
 
   /// @param most  pieces

@@ -30,14 +30,15 @@ class StepCursor {
     if (chunk_) step_ = &chunk_->steps[thread_.pc % Chunk::kBytes / sizeof(uint64_t)];
     return chunk_ != nullptr;
   }
-  [[gnu::always_inline]] void advance() { ++step_; }
+  [[gnu::always_inline]] void advance(uint32_t steps = 1) { step_ += steps; }
   const Chunk& chunk() const { return *chunk_; }
   const Step& step() const { return *step_; }
   [[gnu::always_inline]] void set_pc() { thread_.pc = chunk_->address + step_->index * 8u; }
 
   bool spent() const { return left_ == 0; }
-  /// For one instruction, when not everything is spent.
-  [[gnu::always_inline]] void charge() { --left_; }
+  bool affords(uint64_t instructions) const { return left_ >= instructions; }
+  /// For instructions that are afforded.
+  [[gnu::always_inline]] void charge(uint64_t instructions = 1) { left_ -= instructions; }
   /// For what costs as much as so many instructions more. @return  those that were left
   [[gnu::always_inline]] uint64_t charge_more(uint64_t instructions) {
     const uint64_t charged = std::min(left_, instructions);

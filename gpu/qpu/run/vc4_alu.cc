@@ -179,7 +179,7 @@ inline Lanes by_elements(Fn fn, const Lanes& a, const Lanes& b) {
 }
 
 template <Op op>
-Lanes alu(const Lanes& a, const Lanes& b) {
+inline Lanes alu(const Lanes& a, const Lanes& b) {
   if constexpr (op == Op::kFadd) return by_parts<Lanes>(sum_toward_zero, a, b);
   if constexpr (op == Op::kFsub) return by_parts<Lanes>(sum_toward_zero, a, b ^ kSign);
   if constexpr (op == Op::kFmin)
@@ -265,6 +265,58 @@ LanesI carry_of_right_shift(const Lanes& a, const Lanes& b, const Lanes&) {
 LanesI carry_of_left_shift(const Lanes& a, const Lanes& b, const Lanes&) {
   return by_parts<LanesI>([](Words x, Words y) { return ((y & 31u) != 0u) & ((x >> (-y & 31u) & 1u) != 0u); },
                           a, b);
+}
+
+constexpr CarryFn carry_of(Op op) {
+  switch (op) {
+    case Op::kFadd:
+    case Op::kFsub:
+      return carry_of_positive;
+    case Op::kFmin:
+    case Op::kFmax:
+      return carry_of_keys;
+    case Op::kFminabs:
+    case Op::kFmaxabs:
+      return carry_of_magnitudes;
+    case Op::kItof:
+      return carry_of_positive_operand;
+    case Op::kAdd:
+      return carry_of_sum;
+    case Op::kSub:
+      return borrow;
+    case Op::kShr:
+    case Op::kAsr:
+      return carry_of_right_shift;
+    case Op::kShl:
+      return carry_of_left_shift;
+    case Op::kMin:
+    case Op::kMax:
+      return carry_of_greater;
+    default:
+      return nullptr;
+  }
+}
+
+// ---- Actions
+
+template <Op op, bool immediate_a, bool immediate_b>
+const char* operate(Thread& t, const Action& x) {
+  const Lanes& a = register_at(t, x.a);
+  const Lanes& b = register_at(t, x.b);
+  register_at(t, x.to) = alu<op>(immediate_a ? splat(x.immediate) : a, immediate_b ? splat(x.immediate) : b);
+  return nullptr;
+}
+
+template <CarryFn carry>
+const char* set_flags(Thread& t, const Action& x) {
+  const Lanes& result = register_at(t, x.to);
+  t.flags[Thread::kZ] = static_cast<LaneMask>(~nonzero(result));
+  t.flags[Thread::kN] = negative(as_int(result));
+  if constexpr (carry == nullptr)
+    t.flags[Thread::kC] = 0;
+  else
+    t.flags[Thread::kC] = negative(carry(register_at(t, x.a), register_at(t, x.b), result));
+  return nullptr;
 }
 
 // ---- Packs
@@ -356,34 +408,23 @@ AluFn find_alu(Op op) {
   return kFunctions[static_cast<int>(op)];
 }
 
-CarryFn find_carry(Op op) {
-  switch (op) {
-    case Op::kFadd:
-    case Op::kFsub:
-      return carry_of_positive;
-    case Op::kFmin:
-    case Op::kFmax:
-      return carry_of_keys;
-    case Op::kFminabs:
-    case Op::kFmaxabs:
-      return carry_of_magnitudes;
-    case Op::kItof:
-      return carry_of_positive_operand;
-    case Op::kAdd:
-      return carry_of_sum;
-    case Op::kSub:
-      return borrow;
-    case Op::kShr:
-    case Op::kAsr:
-      return carry_of_right_shift;
-    case Op::kShl:
-      return carry_of_left_shift;
-    case Op::kMin:
-    case Op::kMax:
-      return carry_of_greater;
-    default:
-      return nullptr;
-  }
+CarryFn find_carry(Op op) { return carry_of(op); }
+
+ActionFn find_action(Op op, bool immediate_a, bool immediate_b) {
+  static constexpr ActionFn kActions[][3] = {
+#define V3D_VC4_OP(op, text, add, mul, operands, floats) \
+  {operate<Op::k##op, false, false>, operate<Op::k##op, false, true>, operate<Op::k##op, true, false>},
+#include "gpu/qpu/isa/vc4.def"
+  };
+  return kActions[static_cast<int>(op)][immediate_a ? 2 : immediate_b ? 1 : 0];
+}
+
+ActionFn flags_action(Op op, bool carries) {
+  static constexpr ActionFn kActions[] = {
+#define V3D_VC4_OP(op, text, add, mul, operands, floats) set_flags<carry_of(Op::k##op)>,
+#include "gpu/qpu/isa/vc4.def"
+  };
+  return carries ? kActions[static_cast<int>(op)] : set_flags<nullptr>;
 }
 
 LanesI overflow(Op op, const Lanes& a, const Lanes& b, const Lanes& result) {

@@ -8,6 +8,7 @@
 
 #include "gpu/base/lanes.h"
 #include "gpu/qpu/isa/vc4.h"
+#include "gpu/qpu/run/vc4_action.h"
 
 namespace v3d::qpu::vc4 {
 
@@ -20,6 +21,13 @@ using CarryFn = LanesI (*)(const Lanes& a, const Lanes& b, const Lanes& result);
 AluFn find_alu(Op op);
 /// Null where C is 0. Of the mul ALU it is taken to be 0: it was not recorded.
 CarryFn find_carry(Op op);
+
+/// The operation on registers of a thread: `to` = op(`a`, `b`), one of which may be the immediate.
+/// @param op  neither kNop nor kReserved
+ActionFn find_action(Op op, bool immediate_a, bool immediate_b);
+/// Z, N and C of a result that is in `to`, of the operands `a` and `b`.
+/// @param carries  C is as find_carry() says, or 0
+ActionFn flags_action(Op op, bool carries);
 
 // ---- Conversions
 

@@ -55,9 +55,7 @@ namespace {
 using Target = StepTarget::Target;
 using Events = Thread::Pending::Events;
 
-constexpr const char* kEmptyQueue = "a load from a TMU without an outstanding lookup";
 constexpr const char* kBranchInSlot = "a branch in the first two delay slots of another";
-constexpr const char* kNoTileBuffer = "access to the tile buffer in a program without one";
 
 // What Source::immediate selects.
 struct Bases {
@@ -68,10 +66,6 @@ struct Bases {
     return *reinterpret_cast<const Lanes*>(base[s.immediate] + s.offset);
   }
 };
-
-inline Lanes& at_offset(Thread& t, uint16_t offset) {
-  return *reinterpret_cast<Lanes*>(reinterpret_cast<char*>(&t) + offset);
-}
 
 inline void fetch_uniform(const Step& step, Thread& t) {
   const Lanes value = splat(next_uniform(t));
@@ -91,10 +85,6 @@ bool fetch(const Step& step, Thread& t) {
   return true;
 }
 
-inline LaneMask lanes_where(const Condition& c, const LaneMask* flags) {
-  return static_cast<LaneMask>((flags[c.flag] ^ c.invert) | c.always);
-}
-
 // What a half computed and has not written yet.
 struct Result {
   Lanes value;
@@ -107,7 +97,7 @@ inline Lanes operand(const Source& s, const Bases& bases) {
 
 inline Result compute(const Half& half, const Thread& t, const Lanes& a, const Lanes& b, bool sets_flags) {
   Result result;
-  result.exec = lanes_where(half.condition, t.flags);
+  result.exec = lanes_where(half.condition, t);
   result.value = half.alu(a, b);
   const bool packs = half.pack == Half::Pack::kToA;
   result.carry = (sets_flags || packs) && half.carry ? negative(half.carry(a, b, result.value)) : LaneMask{0};
@@ -116,7 +106,7 @@ inline Result compute(const Half& half, const Thread& t, const Lanes& a, const L
 }
 
 inline void store_register(const Half& half, Thread& t, const Result& result) {
-  Lanes& to = at_offset(t, half.to.offset);
+  Lanes& to = register_at(t, half.to.offset);
   Lanes value = result.value;
   if (half.pack == Half::Pack::kToA) {
     const bool is_float = (info(half.op).floats & kGivesFloats) != 0;
@@ -154,17 +144,6 @@ inline void write_flags(Thread& t, const Result& result) {
   set(Thread::kZ, static_cast<LaneMask>(~nonzero(result.value)));
   set(Thread::kN, negative(as_int(result.value)));
   set(Thread::kC, result.carry);
-}
-
-inline void run_plain_half(const Half& half, Thread& t, const Bases& bases) {
-  if (half.alu) at_offset(t, half.to.offset) = half.alu(bases[half.a], bases[half.b]);
-}
-
-inline void run_plain(const Step& step, Thread& t, const Bases& bases) {
-  if (step.reads_port) fetch(step, t);
-  run_plain_half(step.mul_first ? step.mul : step.add, t, bases);
-  run_plain_half(step.mul_first ? step.add : step.mul, t, bases);
-  if (step.reads_varying) land_varying(t);
 }
 
 Lanes rotated(const Step& step, const Thread& t, const Source& s, const Lanes& value) {
@@ -283,10 +262,6 @@ After finish_instruction(Signal signal, GpuAddr target, bool jumps, Thread& t) {
 
 Outcome run_step(const Step& step, Thread& t, const Bases& bases) {
   switch (step.kind) {
-    case Step::Kind::kPlain:
-      run_plain(step, t, bases);
-      return Outcome::kDone;
-    case Step::Kind::kMasked:
     case Step::Kind::kGeneral:
       return run_general(step, t, bases);
     case Step::Kind::kBranch:
@@ -297,6 +272,16 @@ Outcome run_step(const Step& step, Thread& t, const Bases& bases) {
   }
 }
 
+/// @return  null, or why the thread hangs at thread.pc
+inline const char* run_actions(const Chunk& chunk, const StepRun& run, Thread& t) {
+  const Action* const end = chunk.actions + run.end;
+  for (const Action* action = chunk.actions + run.first; action != end; ++action)
+    if (const char* error = action->run(t, *action)) [[unlikely]]
+      return error;
+  return nullptr;
+}
+
+// Who is watched executes instructions, and so does who waits for what they began; others execute actions.
 template <bool observed>
 Stop execute(const Program& program, Thread& t) {
   const Bases bases(t);
@@ -310,17 +295,23 @@ Stop execute(const Program& program, Thread& t) {
   bool careful = observed || any(t.pending.events);
   for (;;) {
     const Step& step = cursor.step();
-    if (step.kind <= Step::Kind::kMasked && !careful) [[likely]] {
-      if (cursor.spent()) break;
-      cursor.charge();
-      if (step.kind == Step::Kind::kPlain) {
-        if (step.reads_port) cursor.set_pc();  // for who finds that there is no memory
-        run_plain(step, t, bases);
-      } else {
-        cursor.set_pc();
-        if (run_general(step, t, bases) == Outcome::kHang) return cursor.stop(Stop::kHang);
+    if (step.run.steps != 0 && !careful && cursor.affords(step.run.steps)) [[likely]] {
+      const StepRun& run = step.run;
+      cursor.set_pc();
+      const GpuAddr begin = t.pc;
+      const char* const error = run_actions(cursor.chunk(), run, t);
+      cursor.charge(error ? (t.pc - begin) / 8 + 1 : run.steps);
+      if (t_fault_cost != 0) [[unlikely]]
+        cursor.pay(std::exchange(t_fault_cost, 0));
+      if (error) [[unlikely]] {
+        t.hang = error;
+        return cursor.stop(Stop::kHang);
       }
-      cursor.advance();
+      if (run.ends) {
+        t.pc = begin + run.steps * 8u;
+        return cursor.stop(Stop::kEnd);
+      }
+      cursor.advance(run.steps);
       continue;
     }
     cursor.set_pc();
@@ -331,21 +322,21 @@ Stop execute(const Program& program, Thread& t) {
     if (cursor.spent()) break;
     // A branch in the last delay slot of another finds that this one takes effect.
     Events& e = t.pending.events;
-    const Events before = e;
+    const uint8_t branch_in = e.branch_in;
     const GpuAddr target = t.pending.branch_target;
     const bool jumps = counts_down(e.branch_in);
     const uint64_t word = cursor.chunk().words[step.index];
     if constexpr (observed) t.observer->before(t, word);
     const Outcome outcome = run_step(step, t, bases);
     if (outcome == Outcome::kWait) {
-      e = before;
+      e.branch_in = branch_in;
       return cursor.stop(Stop::kWait);
     }
     cursor.charge();
     if (t.pending.dma_elements != 0)
       t.moves += cursor.charge_more(std::exchange(t.pending.dma_elements, 0) / kLanes);
     if (t_fault_cost != 0) [[unlikely]]
-      cursor.charge_more(std::exchange(t_fault_cost, 0));
+      cursor.pay(std::exchange(t_fault_cost, 0));
     if constexpr (observed) t.observer->after(t, word, outcome == Outcome::kHang ? t.hang : nullptr);
     if (outcome == Outcome::kHang) return cursor.stop(Stop::kHang);
     const After after = finish_instruction(step.signal, target, jumps, t);
@@ -377,12 +368,11 @@ Stop run_by_turns(std::span<const UserThread> threads, size_t& failed) {
     for (size_t n = 0; n < threads.size(); ++n) {
       if (ended[n]) continue;
       Thread& t = *threads[n].thread;
-      const uint64_t before = t.instructions, budget = t.budget;
-      t.budget = std::min(budget, kTurn);
+      const uint64_t before = t.instructions, turn = std::min(t.budget, kTurn), later = t.budget - turn;
+      t.budget = turn;
       const Stop stop = run(*threads[n].program, t);
-      const uint64_t ran = t.instructions - before;
-      t.budget = budget - ran;
-      moved |= ran > 0;
+      t.budget += later;
+      moved |= t.instructions > before;
       failed = n;
       if (stop == Stop::kHang || (stop == Stop::kBudget && t.budget == 0)) return stop;
       if (stop != Stop::kEnd) continue;

@@ -88,7 +88,7 @@ void start_sfu(Thread& t, WritePort port, const Lanes& value) {
 }
 
 const char* write_tlb(Thread& t, WritePort port, const Lanes& value, LaneMask exec) {
-  if (!t.tlb) return "access to the tile buffer in a program without one";
+  if (!t.tlb) return kNoTileBuffer;
   if (port == WritePort::kTlbZ) {
     t.ms_flags &= as_uint(expand(exec));
     t.tlb->write_z(t, value & 0xffffffu, exec);
@@ -173,7 +173,7 @@ const char* write_port(Thread& t, WritePort port, const Lanes& value, LaneMask e
       t.back_facing = static_cast<LaneMask>((t.back_facing & ~exec) | (nonzero(value & 1u) & exec));
       return nullptr;
     case WritePort::kStencilSetup:
-      if (!t.tlb) return "access to the tile buffer in a program without one";
+      if (!t.tlb) return kNoTileBuffer;
       t.tlb->set_stencil(t, first);
       return nullptr;
     case WritePort::kTlbZ:

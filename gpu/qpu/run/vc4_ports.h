@@ -8,6 +8,10 @@
 
 namespace v3d::qpu::vc4 {
 
+// Why threads hang.
+inline constexpr const char* kEmptyQueue = "a load from a TMU without an outstanding lookup";
+inline constexpr const char* kNoTileBuffer = "access to the tile buffer in a program without one";
+
 inline uint32_t next_uniform(Thread& t) {
   const GpuAddr address = t.uniforms;
   t.uniforms += 4;

@@ -1,11 +1,56 @@
 #include "gpu/qpu/run/vc4_program.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <vector>
+
+#include "gpu/qpu/run/vc4_actions.h"
 
 namespace v3d::qpu::vc4 {
 
 namespace {
+
+/// Actions of one step.
+struct OwnActions {
+  uint16_t first = 0, end = 0;
+  bool are_all = false;  ///< they are what it does
+};
+using AllActions = std::array<OwnActions, Chunk::kWords>;
+
+AllActions make_actions(Chunk& chunk) {
+  AllActions own;
+  std::vector<Action> actions;
+  for (uint32_t n = 0; n < Chunk::kWords; ++n) {
+    const auto first = static_cast<uint16_t>(actions.size());
+    const bool sfu_at_once =
+        n + 2 < Chunk::kWords && !touches_r4(chunk.steps[n + 1]) && !touches_r4(chunk.steps[n + 2]);
+    if (!add_actions(chunk.steps[n], sfu_at_once, actions)) continue;
+    if (actions.size() > Chunk::kActions) break;
+    own[n] = {first, static_cast<uint16_t>(actions.size()), true};
+  }
+  std::copy_n(actions.begin(), std::min<size_t>(actions.size(), Chunk::kActions), chunk.actions);
+  return own;
+}
+
+void make_runs(Chunk& chunk) {
+  const AllActions own = make_actions(chunk);
+  const auto ends = [&](uint32_t n) { return chunk.steps[n].signal == Signal::kEnd; };
+  for (uint32_t n = Chunk::kWords; n-- > 0;) {
+    StepRun& run = chunk.steps[n].run;
+    if (!own[n].are_all) continue;
+    if (ends(n)) {
+      // Two more, which else go on as if nothing ended.
+      if (n + 2 < Chunk::kWords && own[n + 1].are_all && own[n + 2].are_all && !ends(n + 1) && !ends(n + 2))
+        run = {own[n].first, own[n + 2].end, 3, true};
+      continue;
+    }
+    run = {own[n].first, own[n].end, 1, false};
+    if (n + 1 == Chunk::kWords) continue;
+    if (const StepRun& next = chunk.steps[n + 1].run; next.steps != 0)
+      run = {own[n].first, next.end, static_cast<uint8_t>(next.steps + 1), next.ends};
+  }
+}
 
 std::unique_ptr<const Chunk> decode_chunk(Memory memory, GpuAddr address) {
   auto chunk = std::make_unique<Chunk>();
@@ -15,6 +60,7 @@ std::unique_ptr<const Chunk> decode_chunk(Memory memory, GpuAddr address) {
     chunk->steps[n] = make_step(decode(chunk->words[n]));
     chunk->steps[n].index = static_cast<uint8_t>(n);
   }
+  make_runs(*chunk);
   chunk->steps[Chunk::kWords].kind = Step::Kind::kEnd;
   chunk->steps[Chunk::kWords].index = Chunk::kWords;
   return chunk;

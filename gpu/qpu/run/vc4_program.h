@@ -11,6 +11,7 @@
 
 #include "gpu/base/memory.h"
 #include "gpu/qpu/run/program_room.h"
+#include "gpu/qpu/run/vc4_action.h"
 #include "gpu/qpu/run/vc4_step.h"
 
 namespace v3d::qpu::vc4 {
@@ -22,6 +23,9 @@ struct Chunk {
   GpuAddr address;
   uint64_t words[kWords];
   Step steps[kWords + 1];  ///< the last one is of kind kEnd
+  /// Of the steps, in their order; of those for which there is room.
+  static constexpr uint32_t kActions = 240;
+  Action actions[kActions];
 };
 static_assert(sizeof(Chunk) <= ProgramRoom::kPieceBytes);
 

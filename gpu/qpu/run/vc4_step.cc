@@ -54,10 +54,10 @@ Condition make_condition(Cond cond) {
     case Cond::kNever:
       return {};
     case Cond::kAlways:
-      return {.always = kAllLanes};
+      return kAlways;
     default: {
       const int code = static_cast<int>(cond) - static_cast<int>(Cond::kZs);
-      return {.flag = static_cast<uint8_t>(code / 2), .invert = code % 2 ? kAllLanes : LaneMask{0}};
+      return {.flag = static_cast<uint8_t>(code / 2), .invert = code % 2 != 0};
     }
   }
 }
@@ -123,42 +123,6 @@ Half make_loaded_half(const Instruction& i, bool is_mul) {
   return half;
 }
 
-bool is_plain(const Half& half) {
-  return !half.alu || (half.to.target == Target::kRegister && half.condition.always &&
-                       half.pack == Half::Pack::kNone && half.a.unpack == 0 && half.b.unpack == 0);
-}
-bool writes_port(const Half& half) { return half.alu && half.to.target == Target::kPort; }
-
-// Whether `reader`, executed after `writer`, would see what that wrote.
-bool clashes(const Half& writer, const Half& reader) {
-  if (!reader.alu || !writer.alu) return false;
-  return (!reader.a.immediate && reader.a.offset == writer.to.offset) ||
-         (!reader.b.immediate && reader.b.offset == writer.to.offset) || reader.to.offset == writer.to.offset;
-}
-
-Step::Kind kind_of(Step& step) {
-  switch (step.signal) {
-    case Signal::kColorLoad:
-    case Signal::kColorLoadEnd:
-    case Signal::kEnd:
-      return Step::Kind::kGeneral;
-    default:
-      break;
-  }
-  if (step.rotates || step.is_semaphore || writes_port(step.add) || writes_port(step.mul) ||
-      step.read_a == ReadPort::kMutex || step.read_b == ReadPort::kMutex)
-    return Step::Kind::kGeneral;
-  const bool loads = step.signal == Signal::kLoadTmu0 || step.signal == Signal::kLoadTmu1;
-  if (loads || step.has_immediate || step.add_sets_flags || step.mul_sets_flags || !is_plain(step.add) ||
-      !is_plain(step.mul))
-    return Step::Kind::kMasked;
-  if (clashes(step.add, step.mul)) {
-    if (clashes(step.mul, step.add)) return Step::Kind::kMasked;
-    step.mul_first = true;
-  }
-  return Step::Kind::kPlain;
-}
-
 // What a word fetches through a file: ports do what they do whether an operand takes the value or not, but
 // for addresses that are none.
 ReadPort port_of(const Instruction& i, Files file) {
@@ -210,7 +174,7 @@ Step make_step(const Instruction& i) {
     const bool sets_flags = half == &step.add ? step.add_sets_flags : step.mul_sets_flags;
     if (half->to.target == Target::kNone && !sets_flags) half->alu = nullptr;
   }
-  step.kind = kind_of(step);
+  step.kind = Step::Kind::kGeneral;
   return step;
 }
 

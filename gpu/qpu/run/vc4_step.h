@@ -8,6 +8,7 @@
 
 #include "gpu/base/lanes.h"
 #include "gpu/qpu/isa/vc4.h"
+#include "gpu/qpu/run/vc4_action.h"
 #include "gpu/qpu/run/vc4_alu.h"
 #include "gpu/qpu/run/vc4_thread.h"
 
@@ -20,12 +21,6 @@ struct Source {
   uint8_t unpack = 0;
   bool to_float = false;          ///< what unpack converts to
   bool from_accumulator = false;  ///< r0..r3: rotates through all lanes
-};
-
-/// lanes = (flag ^ invert) | always
-struct Condition {
-  uint8_t flag = Thread::kNone;
-  LaneMask invert = 0, always = 0;
 };
 
 struct StepTarget {
@@ -54,11 +49,16 @@ struct Half {
   Op op = Op::kNop;
 };
 
+/// A step and those after it that execute as actions, one after the other.
+struct StepRun {
+  uint16_t first = 0, end = 0;  ///< its actions, in those of the chunk
+  uint8_t steps = 0;            ///< 0: the step has no actions
+  bool ends = false;            ///< the program ends after the last one
+};
+
 struct Step {
   enum class Kind : uint8_t {
-    kPlain,    ///< each half writes one whole register and does nothing else
-    kMasked,   ///< the halves write parts of registers, convert, or set flags; an immediate, or a load of r4
-    kGeneral,  ///< writes ports, rotates, waits
+    kGeneral,  ///< any ALU word, immediate or semaphore
     kBranch,
     kEnd,  ///< not an instruction: after the last one of a chunk
     kInvalid,
@@ -69,11 +69,11 @@ struct Step {
   ReadPort read_a = ReadPort::kNone, read_b = ReadPort::kNone;
   bool reads_port = false, reads_varying = false;
   bool add_sets_flags = false, mul_sets_flags = false;
-  bool mul_first = false;  ///< of plain steps: add reads what mul writes not, and the other way round
   bool rotates = false;
   uint8_t rotate_code = 0;
   bool is_semaphore = false, has_immediate = false;
   uint8_t index = 0;  ///< in the chunk
+  StepRun run;
   Instruction instruction;
   const char* flaw = nullptr;  ///< of kInvalid
 };
@@ -82,9 +82,5 @@ Step make_step(const Instruction& instruction);
 
 /// The table that Source::immediate selects.
 extern const Lanes kImmediates[64];
-
-constexpr uint16_t register_offset(int n) {
-  return static_cast<uint16_t>(n * static_cast<int>(sizeof(Lanes)));
-}
 
 }  // namespace v3d::qpu::vc4

@@ -73,9 +73,11 @@ inline constexpr uint32_t kTmuResults = 16;
 
 /// The caller fills the inputs and calls reset() first; run() does the rest.
 struct Thread {
-  // ra0..31, rb0..31, r0..r5, then what a word read through its two files. They stand one after the other.
-  AlignedLanes registers[64 + 6 + 2];
-  static constexpr int kFileB = 32, kAccumulators = 64, kPortA = 70, kPortB = 71;
+  // ra0..31, rb0..31, r0..r5, then what a word read through its two files, what it converted, and what its
+  // halves computed. They stand one after the other.
+  AlignedLanes registers[64 + 6 + 2 + 1 + 2];
+  static constexpr int kFileB = 32, kAccumulators = 64, kPortA = 70, kPortB = 71, kConverted = 72,
+                       kResults = 73;
   AlignedLanes& ra(int n) { return registers[n]; }
   AlignedLanes& rb(int n) { return registers[kFileB + n]; }
   AlignedLanes& r(int n) { return registers[kAccumulators + n]; }

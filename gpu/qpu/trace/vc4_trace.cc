@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "gpu/qpu/isa/vc4_access.h"
+#include "gpu/qpu/run/vc4_action.h"
 #include "gpu/qpu/run/vc4_alu.h"
 #include "gpu/qpu/run/vc4_step.h"
 #include "gpu/qpu/trace/trace_text.h"
@@ -78,8 +79,7 @@ struct Paragraph : TraceText {
       operand(unit, a, h.a, floats);
       if (op.operands == 2 && !is_copy && a != b) operand(unit, b, h.b, floats);
     }
-    const auto exec =
-        static_cast<LaneMask>((before.flags[h.condition.flag] ^ h.condition.invert) | h.condition.always);
+    const LaneMask exec = lanes_where(h.condition, before);
     if (h.to.target == Target::kNone) return values("  -> flags", sent(h, mul));
     std::string label = absl::StrCat("  -> ", destination_name(i, mul));
     if (h.pack != Half::Pack::kNone)

@@ -1,0 +1,229 @@
+/// What V3D 2.1's interpreter executes as actions gives what its instructions give one by one: a thread that
+/// is watched executes these.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu/base/qpu_place.h"
+#include "gpu/mmu/address_space.h"
+#include "gpu/qpu/isa/vc4.h"
+#include "gpu/qpu/isa/vc4_assembler.h"
+#include "gpu/qpu/run/program_room.h"
+#include "gpu/qpu/run/vc4_interpreter.h"
+#include "gpu/qpu/run/vc4_program.h"
+
+namespace v3d::qpu::vc4 {
+namespace {
+
+class Watcher : public Observer {
+ public:
+  void before(const Thread&, uint64_t) override {}
+  void after(const Thread&, uint64_t, const char*) override {}
+};
+
+/// Both remember what they were given.
+class Ports : public Tlb, public Tmu {
+ public:
+  Lanes load_color(Thread& t) override { return add("load", t.ms_flags, kAllLanes) + 7u; }
+  void write_color(Thread& t, const Lanes& color, LaneMask exec, bool all) override {
+    add(all ? "all" : "ms", color ^ t.ms_flags, exec);
+  }
+  void write_z(Thread& t, const Lanes& z, LaneMask exec) override {
+    add("z", z, exec);
+    t.ms_flags &= z >> 3;
+  }
+  void set_stencil(Thread&, uint32_t setup) override { add("stencil", splat(setup), 0); }
+  int texture(Thread&, const Lookup& lookup, Lanes words[2]) override {
+    words[0] = add("texture", lookup.s ^ lookup.p[0], lookup.unit);
+    words[1] = lookup.has_t ? Lanes(lookup.t) : Lanes{};
+    return lookup.has_b ? 2 : 1;
+  }
+
+  std::string told;
+
+ private:
+  Lanes add(const char* what, const Lanes& value, LaneMask exec) {
+    told += what;
+    for (int lane = 0; lane < kLanes; ++lane) told += " " + std::to_string(value[lane]);
+    told += " in " + std::to_string(exec) + "\n";
+    return value;
+  }
+};
+
+class Vc4Actions : public testing::Test {
+ protected:
+  static constexpr GpuAddr kCode = 0x10000, kData = 0x80000;
+  static constexpr size_t kPages = 2 * 4096;
+  static constexpr uint32_t kWords = 150;  // of three chunks
+
+  struct Side {
+    std::unique_ptr<Thread> thread = std::make_unique<Thread>();
+    Ports ports;
+    Shared shared;
+    AlignedLanes rows[kVpmRows];
+    std::vector<uint8_t> data = std::vector<uint8_t>(kPages);
+    Stop stop = Stop::kEnd;
+  };
+
+  uint32_t word() { return static_cast<uint32_t>(random()); }
+  /// Numbers of all kinds, small ones more often than by chance.
+  Lanes any_lanes() {
+    Lanes v;
+    for (int lane = 0; lane < kLanes; ++lane)
+      v[lane] = random() % 4 == 0   ? word() % 32
+                : random() % 3 == 0 ? 0x3f000000 + word() % 0x1000000
+                                    : word();
+    return v;
+  }
+
+  static bool reaches_memory(uint8_t waddr) { return waddr == 40 || waddr == 50 || waddr >= 56; }
+
+  uint64_t any_instruction(bool touches_units) {
+    for (;;) {
+      const uint64_t bits = random();
+      Instruction i = decode(bits);
+      i.raddr_a = random() % 4 ? i.raddr_a % 32 : i.raddr_a;
+      if (i.form() == Form::kBranch) {
+        if (touches_units || random() % 4) continue;
+        i.relative = i.with_register = false;
+        i.immediate = kCode + word() % kWords * 8;
+      }
+      if (random() % 2) i.cond_add = Cond::kAlways;
+      if (random() % 2) i.cond_mul = Cond::kAlways;
+      if (random() % 2) i.unpack = i.form() == Form::kAlu ? 0 : i.unpack;
+      if (random() % 2) i.pack = 0;
+      if (random() % 2) i.sf = false;
+      const bool loads = i.signal == Signal::kLoadTmu0 || i.signal == Signal::kLoadTmu1;
+      if (!touches_units && (loads || reaches_memory(i.waddr_add) || reaches_memory(i.waddr_mul))) continue;
+      if (i.signal == Signal::kEnd && random() % 8) continue;
+      if (!flaw(i)) return encode(i);
+    }
+  }
+
+  /// In memory of its own, which both begin with alike.
+  static void run_side(Side& side, std::span<const uint64_t> words, const Thread& begin, Observer* observer,
+                       bool by_turns = false) {
+    const auto space = mmu::AddressSpace::create();
+    ASSERT_TRUE(space.ok());
+    ASSERT_TRUE((*space)->map_zeros(kCode, kPages).ok());
+    ASSERT_TRUE((*space)->map_zeros(kData, kPages).ok());
+    const Memory memory = (*space)->memory();
+    memory.write(kCode, words.data(), words.size_bytes());
+    std::memset(memory.host(kData), 0x11, kPages);
+    *side.thread = begin;
+    Thread& t = *side.thread;
+    t.memory = memory;
+    t.pc = kCode;
+    t.uniforms = kData;
+    t.tlb = &side.ports;
+    t.tmu = &side.ports;
+    t.shared = &side.shared;
+    for (uint32_t n = 0; n < kVpmRows; ++n) side.rows[n] = kLaneIndex * n;
+    t.vpm_in = t.vpm_out = {side.rows, kVpmRows};
+    t.observer = observer;
+    const Program program(kCode, std::make_shared<ProgramRoom>(Program::kMaxChunks));
+    const UserThread alone[] = {{&t, &program}};
+    size_t failed = 0;
+    side.stop = by_turns ? run_by_turns(alone, failed) : run(program, t);
+    memory.read(kData, side.data.data(), kPages);
+  }
+
+  static void expect_equal(const Side& a, const Side& b) {
+    const Thread &x = *a.thread, &y = *b.thread;
+    ASSERT_EQ(a.stop, b.stop);
+    EXPECT_EQ(x.pc, y.pc);
+    EXPECT_EQ(x.instructions, y.instructions);
+    EXPECT_EQ(x.budget, y.budget);
+    EXPECT_STREQ(x.hang, y.hang);
+    EXPECT_EQ(a.ports.told, b.ports.told);
+    EXPECT_EQ(a.data, b.data);
+    if (a.stop == Stop::kHang) return;  // what else an instruction does that hangs nobody sees
+    // The result of a special function may be there before its time.
+    const bool r4_is_due = x.pending.events.sfu_in != 0 || y.pending.events.sfu_in != 0;
+    for (int n = 0; n < Thread::kPortA; ++n) {
+      if (r4_is_due && n == Thread::kAccumulators + 4) continue;
+      EXPECT_EQ(std::memcmp(&x.registers[n], &y.registers[n], sizeof(Lanes)), 0) << "register " << n;
+    }
+    EXPECT_EQ(std::memcmp(x.flags, y.flags, sizeof(x.flags)), 0);
+    EXPECT_EQ(x.uniforms, y.uniforms);
+    EXPECT_EQ(std::memcmp(&x.ms_flags, &y.ms_flags, sizeof(Lanes)), 0);
+    EXPECT_EQ(x.back_facing, y.back_facing);
+    EXPECT_EQ(x.pending.next_varying, y.pending.next_varying);
+    EXPECT_EQ(std::memcmp(a.rows, b.rows, sizeof(a.rows)), 0);
+  }
+
+  std::mt19937_64 random{7};
+};
+
+TEST_F(Vc4Actions, GiveWhatInstructionsGive) {
+  const auto begin = std::make_unique<Thread>();
+  std::array<Varying, 4> varyings;
+  const Assembly end = assemble("end");
+  uint64_t executed = 0, ended = 0;
+  for (int round = 0; round < 700 && !HasFailure(); ++round) {
+    SCOPED_TRACE(round);
+    std::array<uint64_t, kWords> words;
+    const bool touches_units = round % 2 != 0;
+    for (uint64_t& w : words) w = any_instruction(touches_units);
+    std::copy_n(end.words.begin(), end.words.size(), words.end() - static_cast<ptrdiff_t>(end.words.size()));
+    begin->reset();
+    for (Lanes& v : begin->registers) v = any_lanes();
+    for (Varying& v : varyings) v = {any_lanes(), any_lanes()};
+    begin->varyings = varyings.data();
+    begin->num_varyings = static_cast<uint32_t>(varyings.size());
+    begin->ms_flags = any_lanes() & 15u;
+    begin->budget = touches_units ? UINT64_MAX : 1 + word() % 400;
+    Watcher watcher;
+    Side as_actions, one_by_one;
+    run_side(as_actions, words, *begin, nullptr);
+    run_side(one_by_one, words, *begin, &watcher);
+    expect_equal(as_actions, one_by_one);
+    executed += one_by_one.thread->instructions;
+    ended += one_by_one.stop == Stop::kEnd;
+  }
+  EXPECT_GT(executed, 8000u);
+  EXPECT_GT(ended, 50u);
+}
+
+// Accesses that go wrong use the budget up, and are no instructions; whoever executes them.
+TEST_F(Vc4Actions, FaultsAreNoInstructions) {
+  constexpr uint64_t kBudget = 100'000;
+  const Assembly text = assemble(
+      "mov r0, uni\n"  // an address without memory
+      "mov tmu0_s, r0\n"
+      "load_tmu0 nop\n"
+      "end\n");
+  ASSERT_TRUE(text.errors.empty()) << to_string(text.errors[0]);
+  const auto begin = std::make_unique<Thread>();
+  begin->reset();
+  begin->budget = kBudget;
+  Watcher watcher;
+  for (Observer* observer : {static_cast<Observer*>(nullptr), static_cast<Observer*>(&watcher)}) {
+    t_fault_cost = 0;
+    Side side;
+    run_side(side, text.words, *begin, observer);
+    EXPECT_EQ(side.stop, Stop::kEnd);
+    EXPECT_EQ(side.thread->instructions, text.words.size());
+    EXPECT_LE(side.thread->budget, kBudget - text.words.size() - kFaultCost);
+    t_fault_cost = 0;
+    Side by_turns;
+    run_side(by_turns, text.words, *begin, observer, true);
+    EXPECT_EQ(by_turns.stop, Stop::kEnd);
+    EXPECT_EQ(by_turns.thread->instructions, text.words.size());
+    EXPECT_LE(by_turns.thread->budget, kBudget - 256) << "the rest of the turn at least";
+  }
+}
+
+}  // namespace
+}  // namespace v3d::qpu::vc4
