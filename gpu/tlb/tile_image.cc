@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "gpu/base/t_tiles.h"
+
 namespace v3d::tlb {
 
 TileImage::TileImage(Memory memory, const Tile& tile, const LoadStore& packet, uint32_t cpp, bool all_samples)
@@ -26,8 +28,10 @@ TileImage::TileImage(Memory memory, const Tile& tile, const LoadStore& packet, u
 void TileImage::place_pieces(uint32_t y) {
   const uint32_t piece_bytes = piece_width_ * surface_.cpp;
   const bool raster = surface_.tiling == tmu::Tiling::kRaster;
-  // Tiles begin where a UIF block does, or a subtile of T; there the second utile follows the first.
-  const uint32_t utiles = raster ? kPieces : piece_width_ < 8 ? 2 : 1;
+  // Tiles begin where a UIF block does, in which the second utile follows the first, or a subtile of T, in
+  // which four do.
+  const bool subtiles = surface_.tiling == tmu::Tiling::kT;
+  const uint32_t utiles = raster ? kPieces : subtiles ? t_tiles::kSubtileUtiles : piece_width_ < 8 ? 2 : 1;
   const uint32_t step = raster ? piece_bytes : kUtileBytes;
   for (uint32_t i = 0; i * piece_width_ < tile_.live_width; ++i)
     piece_x_[i] = i % utiles != 0
@@ -55,8 +59,10 @@ void TileImage::place_rows() {
 
 void TileImage::place_row_of_utiles(uint32_t y) {
   if (surface_.tiling == tmu::Tiling::kT) {
-    place_pieces(y);
-    piece_y_ = 0;
+    const uint32_t row = y / tmu::utile_height(surface_.cpp), in_subtile = row % t_tiles::kSubtileUtiles;
+    if (row - in_subtile != placed_row_) place_pieces(y - in_subtile * tmu::utile_height(surface_.cpp));
+    placed_row_ = row - in_subtile;
+    piece_y_ = in_subtile * t_tiles::kSubtileUtiles * kUtileBytes;
   } else {
     piece_y_ = row_offset(y);
   }

@@ -92,7 +92,8 @@ class TileImage {
   enum class Access : uint8_t { kTiledWords, kRasterWords, kAny } access_ = Access::kAny;
   uint32_t y_ = 0, rows_in_frame_ = 0;
   // A piece starts at the sum of both: XOR flips a bit of the row that no tile straddles. T tiles run back
-  // and forth, so that there the pieces are placed anew for each row of utiles.
+  // and forth, and so do their subtiles, so that there the pieces are placed anew for each row of these.
+  uint32_t placed_row_ = 0;  // of utiles
   uint32_t piece_x_[kPieces], piece_y_ = 0;
   alignas(64) uint8_t host_rows_[4][kPitch];  // blocks in place do not look at them
 };
