@@ -158,7 +158,8 @@ void answer_inside(const Caller& caller, const std::function<uint64_t(Inside&)>&
 }  // namespace
 
 void answer_inside(const Caller& caller, const std::function<uint64_t(Inside&)>&) {
-  shim::complain("not implemented: mappings of /dev/mem under --seccomp, in programs that are not for x86-64");
+  shim::complain(
+      "not implemented: mappings of /dev/mem under --seccomp, in programs that are not for x86-64");
   caller.answer(-ENODEV);
 }
 
