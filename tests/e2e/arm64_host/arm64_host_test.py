@@ -79,11 +79,14 @@ class Test:
         emulator = shutil.which("qemu-aarch64") or shutil.which("qemu-aarch64-static")
         need(emulator, "no qemu-aarch64 (package qemu-user)")
         self.there = os.path.join(ARM64, "bin", SAMPLE[0])
-        for file in "bin/v3demu", "bin/v3demud", "bin/" + SAMPLE[0], "lib/libv3demu.so":
-            need(os.path.exists(os.path.join(ARM64, file)), f"no {file} of a build for arm64: packaging/arm64")
         self.emulator = [emulator, "-L", root_of(LIBRARIES)]
 
+    def need_built(self, *files):
+        for file in files:
+            need(os.path.exists(os.path.join(ARM64, file)), f"no {file} of a build for arm64: packaging/arm64")
+
     def replay(self):
+        self.need_built("bin/v3demu")
         with tempfile.TemporaryDirectory(prefix="v3demu-arm64-host-") as folder:
             for board in "rpi5", "rpi4":
                 capture = os.path.join(folder, board)
@@ -101,6 +104,7 @@ class Test:
                 print(f"{board}: {len(jobs['here'])} jobs with the same memory")
 
     def live(self):
+        self.need_built("bin/v3demud", "bin/" + SAMPLE[0], "lib/libv3demu.so")
         libraries = root_of(DRIVERS)
         with tempfile.TemporaryDirectory(prefix="v3demu-arm64-host-") as folder, Daemon(self.emulator, folder) as daemon:
             pictures = []
@@ -116,6 +120,7 @@ class Test:
             sys.exit("the pictures differ")
 
     def status(self):
+        self.need_built("bin/v3demu", "bin/v3demud")
         with tempfile.TemporaryDirectory(prefix="v3demu-arm64-host-") as folder, Daemon(self.emulator, folder) as daemon:
             text = run([*self.emulator, os.path.join(ARM64, "bin", "v3demu"), "status"], V3DEMU_SOCKET=daemon.socket)
         if "QPU programs are interpreted: no compiler makes code for 64-bit Arm\n" not in text:
