@@ -112,8 +112,8 @@ class Interrupted {
 #else
     const auto address = static_cast<uintptr_t>(registers_.pc);
 #endif
-    return reinterpret_cast<const void*>(
-        address);  // NOLINT(performance-no-int-to-ptr): so the kernel tells it
+    return reinterpret_cast<const void*>(  // NOLINT(performance-no-int-to-ptr): so the kernel tells it
+        address);
   }
 
   /// Of the access that it made. It may run compiled code, which there is for x86-64 alone.
