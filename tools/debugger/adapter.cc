@@ -304,7 +304,7 @@ Json Adapter::set_breakpoints(const Json& arguments) {
     answer["verified"] = wrong.empty();
     if (!wrong.empty()) answer["message"] = wrong;
     told.push_back(answer);
-    if (wrong.empty()) breakpoints.push_back(std::move(breakpoint));
+    if (wrong.empty()) breakpoints.push_back(breakpoint);
   }
   if (ours) to.set_breakpoints(std::move(breakpoints));
   return {{"breakpoints", told}};

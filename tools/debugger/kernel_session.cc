@@ -286,7 +286,7 @@ void KernelSession::before(uint64_t number) {
       scanned_ = tick_;
     return;
   }
-  if (auto why = why_halt(number, state)) halt(lock, *std::move(why));
+  if (const auto why = why_halt(number, state)) halt(lock, *why);
 }
 
 void KernelSession::after(uint64_t number, const char* error) {
@@ -314,7 +314,7 @@ void KernelSession::ended(uint64_t number) {
   if (goal_.thread == number && waited_for) goal_.kind = Goal::Kind::kAny;
 }
 
-void KernelSession::halt(std::unique_lock<std::mutex>& lock, Halt why) {
+void KernelSession::halt(std::unique_lock<std::mutex>& lock, const Halt& why) {
   state_ = State::kHalted;
   lock.unlock();
   tell_(why);

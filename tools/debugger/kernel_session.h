@@ -135,7 +135,7 @@ class KernelSession {
   void ended(uint64_t number);
   std::optional<Halt> why_halt(uint64_t number, ThreadState& state);
   const Breakpoint* breakpoint_at(const qpu::Thread& thread);
-  void halt(std::unique_lock<std::mutex>& lock, Halt why);
+  void halt(std::unique_lock<std::mutex>& lock, const Halt& why);
 
   const tools::Kernel kernel_;
   const chip::Profile& profile_;

@@ -80,7 +80,8 @@ std::optional<WordText> take_word(TextCursor& at, bool bare) {
   const bool prefixed = at.take("0x") || at.take("0X");
   const size_t digits = hex_digits(at, 0);
   if (prefixed || (bare && digits == 16)) {
-    if (digits == 0 || digits > 16) start.fail("a word of 64 bits is expected");
+    if (digits == 0) start.fail("a word of 64 bits is expected");
+    if (digits > 16) start.fail("a number of at most 64 bits is expected");
     for (size_t n = 0; n < digits; ++n) {
       const auto c = static_cast<unsigned char>(at.peek(n));
       word.word =
