@@ -7,6 +7,7 @@
 
 #include "daemon/capture.h"
 #include "tools/cli/captures/captures.h"
+#include "tools/cli/captures/clif.h"
 #include "tools/cli/captures/job_listing.h"
 #include "tools/cli/commands.h"
 
@@ -41,7 +42,7 @@ class Decoder {
 };
 
 int decode(const std::string& file, uint32_t only) {
-  auto reader = daemon::CaptureReader::open(file);
+  auto reader = open_capture(file);
   if (!reader.ok()) {
     fprintf(stderr, "v3demu decode: %s\n", std::string(reader.status().message()).c_str());
     return 1;

@@ -16,6 +16,7 @@
 #include "gpu/base/left_out.h"
 #include "tools/cli/capture.h"
 #include "tools/cli/captures/captures.h"
+#include "tools/cli/captures/clif.h"
 #include "tools/cli/captures/host_profile.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/files/files.h"
@@ -50,7 +51,7 @@ int fail(const std::string& what) {
 }
 
 absl::StatusOr<Profile> collect(const std::string& file, profiling::FramesBy frames) {
-  auto reader = daemon::CaptureReader::open(file);
+  auto reader = open_capture(file);
   if (!reader.ok()) return reader.status();
   profiling::Collector collector(**reader);
   const bool watched = isatty(STDERR_FILENO) != 0;

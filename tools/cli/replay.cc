@@ -28,6 +28,7 @@
 #include "gpu/qpu/trace/watch.h"
 #include "tools/cli/captures/after_comparison.h"
 #include "tools/cli/captures/captures.h"
+#include "tools/cli/captures/clif.h"
 #include "tools/cli/captures/compiler.h"
 #include "tools/cli/captures/job_listing.h"
 #include "tools/cli/captures/nonzero_counters.h"
@@ -296,7 +297,7 @@ int replay(const Options& options) {
     compiler->set_listener([&perf_map](const qpu::jit::CodeMemory& code, const std::string& name) {
       perf_map->add(code.begin(), code.size(), name);
     });
-  auto reader = daemon::CaptureReader::open(options.file, compiler.get());
+  auto reader = open_capture(options.file, compiler.get());
   if (!reader.ok()) {
     fprintf(stderr, "v3demu replay: %s\n", std::string(reader.status().message()).c_str());
     return 1;
@@ -364,7 +365,8 @@ void complete_trace_option(std::vector<std::string>* words) {
 void add_replay(CLI::App* app, int* exit_code) {
   static Options options;
   CLI::App* command = app->add_subcommand("replay", "Run the jobs of a capture again, without the program");
-  command->add_option("file", options.file, "The capture")->required();
+  command->add_option("file", options.file, "The capture, or what Mesa prints with V3D_DEBUG=clif")
+      ->required();
   command->add_option("--images", options.images, "Save what render jobs store as PNG in this folder")
       ->option_text("FOLDER");
   command

@@ -9,6 +9,7 @@
 #include "gpu/perf/record/sampling.h"
 #include "gpu/qpu/flow/flow.h"
 #include "tools/cli/captures/captures.h"
+#include "tools/cli/captures/clif.h"
 #include "tools/cli/captures/job_listing.h"
 
 namespace v3d::inspect {
@@ -64,7 +65,9 @@ std::optional<bool> four_threads_of(const CapturedJob& job, const draw::BinResul
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Inspector>> Inspector::open(const std::string& path, qpu::Compiler* compiler) {
-  auto position = CapturedPosition::open(path, compiler);
+  const auto capture = tools::capture_path(path);
+  if (!capture.ok()) return capture.status();
+  auto position = CapturedPosition::open(*capture, compiler);
   if (!position.ok()) return position.status();
   return std::unique_ptr<Inspector>(new Inspector(*std::move(position)));
 }

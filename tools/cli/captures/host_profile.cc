@@ -20,6 +20,7 @@
 #include "gpu/device/device.h"
 #include "gpu/qpu/jit/jit.h"
 #include "tools/cli/captures/captures.h"
+#include "tools/cli/captures/clif.h"
 #include "tools/cli/captures/compiler.h"
 #include "tools/cli/files/files.h"
 #include "tools/cli/run/own_daemon.h"
@@ -86,7 +87,7 @@ int host_profile_of_capture(const std::string& file, const HostProfileOptions& o
     compiler->set_listener([&map](const qpu::jit::CodeMemory& code, const std::string& name) {
       map->add(code.begin(), code.size(), name);
     });
-  auto reader = daemon::CaptureReader::open(file, compiler.get());
+  auto reader = open_capture(file, compiler.get());
   if (!reader.ok()) return fail(std::string(reader.status().message()));
   g_left_out = parse_left_out(options.leave_out).value_or(0);
   host_time::start();
