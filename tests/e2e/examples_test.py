@@ -34,7 +34,7 @@ LEFT_OUT = {
     r"v3demu shader-db --mesa ": "two Mesas of one's own; ctest e2e.shader",
     r"v3demu run --(sandbox|seccomp)": "ctest e2e.box, which knows what the machine allows",
     r".*--arch ": "ctest e2e.arm64 and e2e.armhf",
-    r"LD_PRELOAD=\S*libv3drec\.so V3DREC_FILE=cube|zstd ": "on a board; ctest e2e.recorder.*",
+    r"LD_PRELOAD=\S*libv3drec\.so V3DREC_FILE=(cube|wrong)|zstd |v3demu .* wrong\.v3dcap": "on a board, or of a file from one; ctest e2e.recorder.*",
     r"V3DEMU_GPU_MEM=256 ": "hello_fft is built from another project",
     r"\./v3d_measure": "for a board; ctest e2e.board.*",
     r"V3DEMU_PERF_MAP=1 perf|perf report": "perf is not installed by packaging/setup",
@@ -62,6 +62,7 @@ SAYS = {
     r"v3demu exec .* --out c=c\.npy": r"(?m)^c: f32\[64\] at 0x\w+: 0\.5, 1\.5, 2\.5,",
     r"v3demu exec .* --time": "on the board: .* us",
     r"v3demu replay --trace-qpu|v3demu exec .* --trace-qpu|V3DEMU_DEBUG=qpu": "==== .*program at",
+    r"v3demu replay --explain-hang here": r"0 of \d+ jobs do not end well",
     r"v3demu replay --compare here": r" jobs compared: .* 0 different",
     r"v3demu replay --time": r"\b(ms|us)\b",
 }

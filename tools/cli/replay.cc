@@ -36,6 +36,7 @@
 #include "tools/cli/commands.h"
 #include "tools/cli/files/files.h"
 #include "tools/cli/files/png_file.h"
+#include "tools/inspect/failure_page.h"
 
 namespace v3d::tools {
 namespace {
@@ -59,6 +60,7 @@ struct Options {
   std::string variants;              ///< a file of constants of the timing model; empty: none
   int from = 1;                      ///< number of the first job that is predicted
   int clock_mhz = 0;                 ///< of the timing model; 0: the board's
+  bool explains = false;             ///< jobs that do not end well
   std::optional<std::string> trace;  ///< a selection, or empty for the default one
 };
 
@@ -282,6 +284,18 @@ std::optional<std::vector<timing::Parameters>> variants_of(const std::string& pa
   return variants;
 }
 
+int explain(const Options& options, qpu::Compiler* compiler) {
+  const auto path = capture_path(options.file);
+  const auto pages = path.ok() ? inspect::explain_failures(*path, compiler)
+                               : absl::StatusOr<inspect::FailurePages>(path.status());
+  if (!pages.ok()) {
+    fprintf(stderr, "v3demu replay: %s\n", std::string(pages.status().message()).c_str());
+    return 1;
+  }
+  std::printf("%s%u of %u jobs do not end well\n", pages->text.c_str(), pages->failed, pages->jobs);
+  return pages->failed == 0 ? 0 : 1;
+}
+
 int replay(const Options& options) {
   const auto environment = compiler_of_environment();
   if (!environment.ok()) {
@@ -297,6 +311,7 @@ int replay(const Options& options) {
     compiler->set_listener([&perf_map](const qpu::jit::CodeMemory& code, const std::string& name) {
       perf_map->add(code.begin(), code.size(), name);
     });
+  if (options.explains) return explain(options, compiler.get());
   auto reader = open_capture(options.file, compiler.get());
   if (!reader.ok()) {
     fprintf(stderr, "v3demu replay: %s\n", std::string(reader.status().message()).c_str());
@@ -426,6 +441,13 @@ void add_replay(CLI::App* app, int* exit_code) {
   command->add_flag("--json", options.json, "Print the comparisons as JSON, and nothing else")
       ->needs(compare)
       ->excludes("--images");
+  CLI::Option* const explains = command->add_flag(
+      "--explain-hang", options.explains,
+      "Print a page for each of the first four jobs that hang, are wrong or access memory that is not "
+      "mapped: its thread, instruction and lanes, the memory around, the jobs beside it; the status is "
+      "1 if there is one");
+  for (const char* other : {"--images", "--repeat", "--time", "--hash", "--compare"})
+    explains->excludes(other);
   command->add_flag("--counters", options.counters,
                     "Print the performance counters of each job that are not 0; with --time those of the "
                     "timing model as well");

@@ -192,6 +192,7 @@ Ran CapturedPosition::execute(const CapturedJob& captured, const RunWith& with) 
                      .work = with.units,
                      .control = &control,
                      .progress = &progress};
+  if (with.instruction_limit) context.instruction_limit = *with.instruction_limit;
   try {
     const device::ClJob list = captured.cl();
     switch (captured.kind) {

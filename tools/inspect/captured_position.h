@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@ struct RunWith {
   bool interpreted = false;             ///< programs are not compiled
   qpu::ThreadWatch* threads = nullptr;  ///< who watches the QPU threads
   WorkWatch* units = nullptr;
+  std::optional<uint64_t> instruction_limit = {};  ///< of a thread, after which it hangs; nothing: as ever
 };
 
 /// An instruction that is to be another one.

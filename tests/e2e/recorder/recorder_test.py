@@ -56,6 +56,18 @@ qpu_program.load(program, "loop:\\nb loop\\nnop\\nnop\\nnop\\nend", [], device.v
 device.submit_csd(qpu_program.config(device, program, 1), [program])
 device.wait(program)
 """
+# The second of two dispatches stores beyond its memory.
+FAULT = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import kernels, qpu_program, v3d_drm
+device = v3d_drm.Device(v3d_drm.RENDER)
+program, result = device.bo(qpu_program.SIZE), device.bo(4096)
+for address in (result.address, 0xe0000000):
+    qpu_program.load(program, kernels.STORE, [address, 7], device.version)
+    device.submit_csd(qpu_program.config(device, program, 1), [program, result])
+    device.wait(program)
+"""
 # Its recording stops at its limit; its child's is another one.
 FORK = """
 import array, os, sys
@@ -209,10 +221,30 @@ class RecorderTest(unittest.TestCase):
             replayed = self.recorder.replay(path)
             self.assertEqual(replayed.returncode, 1)
             self.assertRegex(replayed.stdout, "^job 1: compute client 1  hang ")
+            explained = self.recorder.replay(path, "--explain-hang")
+            self.assertEqual((explained.returncode, explained.stderr), (1, ""))
+            for said in ("job 1 of 1, compute of client 1 (1x1x1 workgroups", "compute thread 0 of program 0x", "in a loop that does not end",
+                         " > job 1: compute", "1 of 1 jobs do not end well\n"):
+                self.assertIn(said, explained.stdout)
+            self.assertRegex(explained.stdout, r"(?m)^ > +[0-4]  0x[0-9a-f]{8}  (b +-32|nop)")
             if name == "waited":
                 self.assertEqual([job["equal"] for job in self.recorder.compare(path)[1]], [True])
         self.assertIn("submission 1 has not ended in time: what it leaves is not recorded", done.stderr)
         self.assertEqual(self.recorder.compare(path)[1], [])
+
+    def test_a_fault_is_explained(self):
+        done, path = self.recorder.run("fault", [sys.executable, "-B", "-c", FAULT, PROGRAMS], V3DEMU=V3DEMU)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        explained = self.recorder.replay(path, "--explain-hang")
+        self.assertEqual((explained.returncode, explained.stderr), (1, ""))
+        for said in ("job 2 of 2, compute of client 1", "1 MMU faults, the first at 0xe0000000, by the compute program at 0x",
+                     "The memory around", "is mapped, and ends ", "    its last words: ", "   job 1: compute", " > job 2: compute",
+                     "1 of 2 jobs do not end well\n"):
+            self.assertIn(said, explained.stdout)
+        self.assertRegex(explained.stdout, r"(?m)^ > +5  0x[0-9a-f]{8}  add +tmua, rf3, rf1")
+        self.assertRegex(explained.stdout, r"rf3 +all +e0000000")
+        good = self.recorder.replay(self.record("good")[1], "--explain-hang")
+        self.assertEqual((good.returncode, good.stdout), (0, "0 of 1 jobs do not end well\n"))
 
     def test_a_recording_is_bounded_and_whole_when_it_stops(self):
         self.assertEqual(self.dispatches("large", LARGE="1").count(JOB), 3)
