@@ -141,12 +141,14 @@ queue          queued       jobs      busy ms
 bin                2*       277          3.4
 cache_clean        0         277          0.0
 3 open nodes, 2 connections, 1 clients leaving
+GPU errors: 4 hangs, 1 job with MMU faults, 12 refused jobs; the last 16:
+  0.0 s ago, python3 (pid 101), render job 2327: refused: rendering list
 client program               pid       node     BOs        KiB       bin    render       tfu       csd     clean       cpu  faults  failed  name
      4 a b                   100 renderD128       3         24         1         1         0         0         0         0       0       0  -
      5 python3               101 renderD128       7         24         1         1         0         0         0         0       0       0  x y
      6 python3               101      card0       2         24         1         1         0         0         0         0       0       0  -
 """)
-        self.assertEqual(status, daemon.Status(3, 2, 1, {"bin": 2, "cache_clean": 0}, {100: 3, 101: 9}, 4))
+        self.assertEqual(status, daemon.Status(3, 2, 1, {"bin": 2, "cache_clean": 0}, {100: 3, 101: 9}, 4, 12))
 
     def test_lines_of_sanitizers(self):
         for line in ("==1==ERROR: AddressSanitizer: heap-use-after-free on address", "x.cc:3:4: runtime error: shift",
