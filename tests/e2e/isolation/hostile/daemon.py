@@ -41,7 +41,7 @@ def parse_status(text):
             pid, objects = map(int, found.groups())
             clients[pid] = clients.get(pid, 0) + objects
     resets = re.search(r"(\d+) GPU resets", text)
-    refused = re.search(r"^GPU errors: .*?(\d+) refused jobs", text, re.M)
+    refused = re.search(r"^GPU errors: .*?(\d+) refused jobs?", text, re.M)
     return Status(nodes, connections, leaving, queued, clients, int(resets.group(1)) if resets else 0,
                   int(refused.group(1)) if refused else 0)
 
