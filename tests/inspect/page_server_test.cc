@@ -154,7 +154,7 @@ class Talkers {
 
 // Lines that come slowly, or have no end, take a thread for a while only.
 TEST_F(PageServerTest, WaitsForNobodyWithoutEnd) {
-  Talkers slow(host(), 8, "GET / HTTP/1.1\r\nX: "), silent(host(), 8, "");
+  Talkers slow(host(), 4, "GET / HTTP/1.1\r\nX: "), silent(host(), 4, "");
   std::atomic<bool> over{false};
   std::thread drips([&] {
     while (!over && slow.say("x")) std::this_thread::sleep_for(std::chrono::milliseconds(20));

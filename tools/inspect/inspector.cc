@@ -216,7 +216,7 @@ absl::StatusOr<tools::explain::Explanation> Inspector::explain(uint32_t job, uin
   if (!four_threads)
     return absl::NotFoundError(absl::StrFormat("job %d runs no program at 0x%08x", job, code));
   if (!qpu::isa(profile().generation).has_words) return tools::explain::explain(profile(), {}, false);
-  mmu::AddressSpace& space = position_->space();
+  mmu::AddressSpace& space = position_->context().space();  // with the edits
   const auto word = [&](int32_t index) -> std::optional<uint64_t> {
     const uint32_t address = code + static_cast<uint32_t>(index) * 8;
     if (index < 0 || !space.is_mapped(address)) return std::nullopt;
@@ -227,7 +227,7 @@ absl::StatusOr<tools::explain::Explanation> Inspector::explain(uint32_t job, uin
   std::vector<uint64_t> words;
   for (int32_t n = 0; n < flow.end_index; ++n)
     if (const auto one = word(n)) words.push_back(*one);
-  space.take_faults();
+  position_->restore();
   return tools::explain::explain(profile(), words, *four_threads);
 }
 

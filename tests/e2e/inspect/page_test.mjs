@@ -57,6 +57,7 @@ async function lookAtPicture(page) {
   const before = await under(page, after);
   await page.keyboard.press("b");
   await under(page, before);
+  await page.locator('#picture[data-borders="true"]').waitFor({ timeout: kPatience });
   await page.screenshot({ path: screenshot.replace(".png", "-wireframe.png") });
   await page.keyboard.press("6");
   await page.locator('.chip [data-block="QPUs"]').waitFor({ timeout: kPatience });
@@ -90,7 +91,7 @@ async function breakAndEdit(page) {
   await page.locator('.program tr[data-index="1"] button.plain').click();
   await page.locator(".edit input").fill("mov rf33, 0.5");
   await page.locator(".edit button").first().click();
-  await page.locator('.program tr[data-index="1"]', { hasText: "mov rf33, 0.5" }).waitFor({ timeout: kPatience });
+  await page.locator('.program tr[data-index="1"]', { hasText: "mov rf33, 0x3f000000" }).waitFor({ timeout: kPatience });
   await page.keyboard.press("Escape");
   await page.evaluate(() => document.activeElement?.blur());
   await page.keyboard.press("2");

@@ -97,10 +97,13 @@ class Explainer {
       for (const qpu::flow::Event& use : access.events()) {
         const bool starts = use.kind == qpu::flow::Event::Kind::kWrite && qpu::starts_lookup(use.effect);
         e_.lookups += starts;
+        if (starts) switched_ = false;
+        waits_unhidden_ = waits_unhidden_ || (use.kind == qpu::flow::Event::Kind::kLdtmu && !switched_);
         e_.spill_accesses += starts && from_thread;
         e_.words += use.kind == qpu::flow::Event::Kind::kLdtmu;
         e_.uniforms += use.stream == qpu::Stream::kMain;
       }
+      switched_ = switched_ || (i.signals & qpu::kThrsw);
     }
   }
   void count_branch(const qpu::Branch& branch, size_t index) {
@@ -177,12 +180,14 @@ class Explainer {
             clocks >= kWorthTelling)
           one.notes.push_back(absl::StrFormat("%s (%.1f clk)", why(static_cast<Stall>(stall)), clocks));
     }
-    const auto of_batch = [&](const timing::Prediction& p, uint64_t clocks) {
-      return static_cast<double>(clocks) * static_cast<double>(e_.qpus) /
-             static_cast<double>(std::max<uint64_t>(p.programs[0].batches, 1));
+    // Not what the dispatch takes: launches of short programs would be most of that.
+    const auto of_batch = [](const timing::Prediction& p) {
+      const timing::Prediction::ProgramTime& program = p.programs[0];
+      return static_cast<double>(timing::qpu_clocks(program.instructions, program.stalls)) /
+             static_cast<double>(std::max<uint64_t>(program.batches, 1));
     };
-    e_.alone_clocks = static_cast<uint64_t>(of_batch(alone, alone.clocks - alone.clean_clocks));
-    e_.clocks = of_batch(all, all.clocks - all.clean_clocks);
+    e_.alone_clocks = of_batch(alone);
+    e_.clocks = of_batch(all);
     e_.bound = all.bound();
   }
 
@@ -200,9 +205,8 @@ class Explainer {
           "no more than %d registers hold values at a time: with other names it fits into the 32 of "
           "four threads per QPU",
           e_.registers_alive));
-    if (e_.lookups != 0 && e_.words != 0 && e_.switches <= 2 &&
-        e_.alone_clocks > 8 * e_.path_instructions / 2)
-      add("no thrsw stands between lookups and their ldtmu: other threads of the QPU could run meanwhile");
+    if (waits_unhidden_)
+      add("no thrsw stands between a lookup and its ldtmu: other threads of the QPU could run meanwhile");
     if (e_.spill_accesses != 0)
       add(absl::StrFormat(
           "%d lookups go to memory of the thread's own (tidx): spilled registers, which fewer values "
@@ -228,6 +232,8 @@ class Explainer {
   const qpu::flow::Flow flow_;
   Explanation e_;
   int wrong_ = 0;
+  bool switched_ = true,
+       waits_unhidden_ = false;  // since the last lookup; some ldtmu without a switch before it
 };
 
 }  // namespace
@@ -246,13 +252,13 @@ absl::StatusOr<Explanation> explain(const chip::Profile& profile, std::span<cons
 }
 
 std::string summary(const chip::Profile& profile, const Explanation& e) {
-  std::string text = absl::StrFormat(
-      "%s: %d instructions, %d threads a QPU, %d of %d lanes on %d QPUs at a time\n", profile.name,
-      e.instructions.size(), e.threads_per_qpu, e.threads_per_qpu * e.qpus, kLanesOfBatch, e.qpus);
+  std::string text = absl::StrFormat("%s: %d instructions, %d threads a QPU: %d of %d lanes on %d QPUs\n",
+                                     profile.name, e.instructions.size(), e.threads_per_qpu,
+                                     e.threads_per_qpu * e.qpus, kLanesOfBatch, e.qpus);
   absl::StrAppendFormat(
       &text,
       "predicted for the way through it that takes no conditional branch, lookups of one line that "
-      "is cached: %d instructions, %d clk of a QPU for 16 lanes alone, %.1f with all threads; bound "
+      "is cached: %d instructions, %.1f clk of a QPU for 16 lanes alone, %.1f with all threads; bound "
       "by %s\n",
       e.path_instructions, e.alone_clocks, e.clocks, timing::bound_name(e.bound));
   absl::StrAppendFormat(&text, "registers: rf0..rf%d named, %d alive at most, %d there\n",
@@ -262,13 +268,12 @@ std::string summary(const chip::Profile& profile, const Explanation& e) {
     absl::StrAppendFormat(&text, "VPM: %d rows stored, %d bytes of %d for 16 vertices\n", e.vpm_rows,
                           e.vpm_rows * kLanesOfBatch * 4, e.vpm_bytes);
   absl::StrAppendFormat(&text,
-                        "TMU: %d lookups, %d words taken; %d uniforms; %d thrsw; %d of %d ALU slots idle\n",
+                        "TMU: lookups %d, words taken %d; uniforms %d, thrsw %d, idle ALU slots %d of %d\n",
                         e.lookups, e.words, e.uniforms, e.switches, e.idle_halves, 2 * e.instructions.size());
-  absl::StrAppendFormat(
-      &text,
-      "divergence: %d branches, %d by what lanes say, around %d instructions; %d of them backwards; "
-      "spills: %d accesses\n",
-      e.branches, e.lane_branches, e.led_around, e.loops, e.spill_accesses);
+  absl::StrAppendFormat(&text,
+                        "divergence: branches %d, by what lanes say %d, around %d instructions, backwards "
+                        "%d; spills: accesses %d\n",
+                        e.branches, e.lane_branches, e.led_around, e.loops, e.spill_accesses);
   return text;
 }
 

@@ -25,8 +25,8 @@ struct Explanation {
   std::vector<ExplainedInstruction> instructions;
   uint32_t threads_per_qpu = 2, qpus = 0;
   uint32_t path_instructions = 0;  ///< on the way that is predicted
-  uint64_t alone_clocks = 0;       ///< of a QPU for one batch, alone on it
-  double clocks = 0;               ///< the same with all threads, which hide each other's waiting
+  /// Of a QPU for one batch: alone on it, and with all threads, which hide each other's waiting.
+  double alone_clocks = 0, clocks = 0;
   timing::Bound bound = timing::Bound::kIssue;
   uint32_t registers_used = 0;   ///< the highest rf that it names, and one
   uint32_t registers_alive = 0;  ///< most that hold a value at one time

@@ -40,7 +40,7 @@ export function ofBuffer(words: Uint32Array, buffer: number, frame: Frame, opaqu
 export function heat(value: number, most: number): number {
   if (value === 0) return 0xff000000;
   const at = most > 1 ? (value - 1) / (most - 1) : 1;
-  const part = (from: number) => Math.max(0, Math.min(1, 1.5 - Math.abs(4 * at - from)));
+  const part = (from: number) => Math.max(0, Math.min(1, 1.5 - Math.abs(0.5 + 3 * at - from)));
   const level = 0.55 + 0.45 * at;
   const byte = (share: number) => Math.round(255 * share * level);
   return (0xff000000 | (byte(part(1)) << 16) | (byte(part(2)) << 8) | byte(part(3))) >>> 0;

@@ -102,13 +102,13 @@ function Page({ capture }: { capture: Capture }) {
         {capture.other !== null && (
           <button id="other" title="o: the same place in the other capture" onClick={() => move({ other: 1 - place.other })}>to {capture.other}</button>
         )}
-        <span class="faint">{capture.board}: {capture.description}</span>
-        <span role="tablist">
+        <span class="faint board" title={capture.description}>{capture.board}: {capture.description}</span>
+        <span role="tablist" class="views">
           {views.map(([view, name]) => (
             <button key={view} role="tab" data-view={view} aria-selected={place.view === view} onClick={() => move({ view })}>{name}</button>
           ))}
         </span>
-        <span class="keys">j k jobs, [ ] draws, b before, 1 to 6 views, arrows pixel, n p steps</span>
+        <span class="keys" title="j k: jobs, [ ]: draws, b: before the draw, 1 to 6: views, o: the other capture, arrows: pixel, n p: steps">keys: j k [ ] b 1..6 n p</span>
       </header>
       <Timeline {...props} />
       <Tree {...props} />

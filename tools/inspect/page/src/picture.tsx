@@ -175,7 +175,7 @@ export function Picture({ place, draws, other, move }: Props) {
         <p class="bad">{frame.problem}</p>
       ) : (
         <div class="canvas">
-          <canvas ref={canvas} id="picture" tabIndex={0} width={frame.width} height={frame.height} onClick={pick} onKeyDown={onKey}
+          <canvas ref={canvas} id="picture" data-borders={wired && borders.value !== undefined} tabIndex={0} width={frame.width} height={frame.height} onClick={pick} onKeyDown={onKey}
             aria-label="The buffer after the draw; arrow keys move the pixel"
             style={{ width: `${frame.width * zoom}px`, height: `${frame.height * zoom}px`, transform: flipped ? "scaleY(-1)" : "none" }} />
         </div>
