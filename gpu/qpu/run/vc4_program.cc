@@ -33,6 +33,15 @@ AllActions make_actions(Chunk& chunk) {
   return own;
 }
 
+/// After which a run ends: who finds no memory at sixteen addresses is to pay for that before the next
+/// lookup.
+bool starts_lookup(const Step& step) {
+  const auto is_s = [](const Half& half) {
+    return half.to.port == WritePort::kTmu0S || half.to.port == WritePort::kTmu1S;
+  };
+  return is_s(step.add) || is_s(step.mul);
+}
+
 void make_runs(Chunk& chunk) {
   const AllActions own = make_actions(chunk);
   const auto ends = [&](uint32_t n) { return chunk.steps[n].signal == Signal::kEnd; };
@@ -46,7 +55,7 @@ void make_runs(Chunk& chunk) {
       continue;
     }
     run = {own[n].first, own[n].end, 1, false};
-    if (n + 1 == Chunk::kWords) continue;
+    if (n + 1 == Chunk::kWords || starts_lookup(chunk.steps[n])) continue;
     if (const StepRun& next = chunk.steps[n + 1].run; next.steps != 0)
       run = {own[n].first, next.end, static_cast<uint8_t>(next.steps + 1), next.ends};
   }
