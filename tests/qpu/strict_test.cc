@@ -87,6 +87,12 @@ TEST_F(StrictTest, WhatIsWrittenMayBeRead) {
   EXPECT_EQ(at_end_[6], 5u);
 }
 
+TEST_F(StrictTest, TheTileBufferTakesAnyWord) {
+  tlb_ = true;
+  stage_ = "fragment";
+  EXPECT_THAT(run("mov tlb, rf20"), IsEmpty());
+}
+
 TEST_F(StrictTest, ResultsThatAreReadTooEarlyArePoison) {
   EXPECT_THAT(run("mov recip, rf0\nmov rf5, r4", k42),
               ElementsAre(HasSubstr("undefined: sfu-r4: instruction 1")));

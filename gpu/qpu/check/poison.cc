@@ -39,7 +39,9 @@ HazardSet PoisonedThread::before(const HazardFacts& f) {
   written_ |= writes_of(generation_, f);
   if (f.ldvary) written_.add(isa(generation_).implicit);
   if (f.magic_sfu) written_.add(kSfuResult);
-  return unwritten.empty() ? 0 : bit(Hazard::kUnwritten);
+  // Mesa hands the tile buffer any register where the hardware has the depth itself, and for colors that a
+  // shader leaves undefined. Where such a word matters the picture shows the poison.
+  return unwritten.empty() || f.tlb_write ? 0 : bit(Hazard::kUnwritten);
 }
 
 void PoisonedThread::after(const HazardFacts& f, HazardSet broken) {
