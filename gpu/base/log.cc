@@ -38,7 +38,7 @@ constexpr DebugName kNames[] = {
     {"daemon", Debug::kDaemon, "connections"},
     {"hazard", Debug::kHazard, "rules of the QPU that a program breaks; V3DEMU_HAZARDS selects their kinds"},
     {"strict", Debug::kStrict,
-     "the same in every thread, with poison where the chip leaves any value, and as GPU errors"},
+     "the same in every thread, with poison where the chip leaves any value; programs that break one fail"},
     {"jit", Debug::kJit, "compiled QPU programs, each instruction with its host code"},
 };
 

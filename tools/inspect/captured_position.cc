@@ -61,6 +61,7 @@ absl::StatusOr<std::unique_ptr<CapturedPosition>> CapturedPosition::open(const s
                                                                          qpu::Compiler* compiler) {
   std::unique_ptr<CapturedPosition> position(new CapturedPosition(path, compiler));
   if (absl::Status status = position->rewind(); !status.ok()) return status;
+  position->profile_ = &position->reader_->profile();
   while (true) {
     absl::StatusOr<CapturedJob> job = position->reader_->next();
     if (absl::IsNotFound(job.status())) break;

@@ -48,7 +48,8 @@ class CapturedPosition {
   static absl::StatusOr<std::unique_ptr<CapturedPosition>> open(const std::string& path,
                                                                 qpu::Compiler* compiler);
 
-  const chip::Profile& profile() const { return reader_->profile(); }
+  /// Of the board; does not change, as little as jobs() and summaries(), while others ask.
+  const chip::Profile& profile() const { return *profile_; }
   /// All jobs. That of number n is at n - 1.
   const std::vector<daemon::CapturedJob>& jobs() const { return jobs_; }
   /// What each of them is, in a few words.
@@ -83,6 +84,7 @@ class CapturedPosition {
   const std::string path_;
   qpu::Compiler* const compiler_;
   std::unique_ptr<daemon::CaptureReader> reader_;
+  const chip::Profile* profile_ = nullptr;
   std::vector<daemon::CapturedJob> jobs_;
   std::vector<std::string> summaries_;
   uint32_t number_ = 0;      // of the job, 0: before the first one

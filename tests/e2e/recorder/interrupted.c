@@ -1,4 +1,5 @@
-/* A kernel that a signal interrupts: the first submission of a process fails with EINTR, and its program is to repeat it. */
+/* A kernel that a signal interrupts: the first submission of a process fails with EINTR, and its program is
+ * to repeat it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
