@@ -100,7 +100,7 @@ TEST(Explain, SpillsGoToMemoryOfTheThread) {
       "tidx rf1\nshl rf2, rf1, 8\nmov tmud, rf3\nmov tmua, rf2\nmov tmua, rf2\nldtmu.rf4\nmov rf5, 1\nmov "
       "tmua, rf5\nldtmu.rf6");
   EXPECT_EQ(e.lookups, 3u);
-  EXPECT_EQ(e.spill_accesses, 2u);
+  EXPECT_EQ(e.tidx_lookups, 2u);
 }
 
 TEST(Explain, RefusesWhatItDoesNotKnow) {

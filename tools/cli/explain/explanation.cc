@@ -99,7 +99,7 @@ class Explainer {
         e_.lookups += starts;
         if (starts) switched_ = false;
         waits_unhidden_ = waits_unhidden_ || (use.kind == qpu::flow::Event::Kind::kLdtmu && !switched_);
-        e_.spill_accesses += starts && from_thread;
+        e_.tidx_lookups += starts && from_thread;
         e_.words += use.kind == qpu::flow::Event::Kind::kLdtmu;
         e_.uniforms += use.stream == qpu::Stream::kMain;
       }
@@ -207,11 +207,12 @@ class Explainer {
           e_.registers_alive));
     if (waits_unhidden_)
       add("no thrsw stands between a lookup and its ldtmu: other threads of the QPU could run meanwhile");
-    if (e_.spill_accesses != 0)
-      add(absl::StrFormat(
-          "%d lookups go to memory of the thread's own (tidx): spilled registers, which fewer values "
-          "alive at a time, or two threads per QPU, avoid",
-          e_.spill_accesses));
+    if (e_.tidx_lookups != 0)
+      add(
+          absl::StrFormat("%d lookups are at addresses that come from tidx: where those are spilled "
+                          "registers, fewer values alive "
+                          "at a time avoid them, or two threads per QPU",
+                          e_.tidx_lookups));
     if (const size_t bytes = words_.size() * 8; bytes > kCodeBytes)
       add(absl::StrFormat("%d bytes of code are more than the %d that a slice caches", bytes, kCodeBytes));
     if (e_.path_instructions > kFew && e_.idle_halves > words_.size() * 5 / 4)
@@ -272,8 +273,8 @@ std::string summary(const chip::Profile& profile, const Explanation& e) {
                         e.lookups, e.words, e.uniforms, e.switches, e.idle_halves, 2 * e.instructions.size());
   absl::StrAppendFormat(&text,
                         "divergence: branches %d, by what lanes say %d, around %d instructions, backwards "
-                        "%d; spills: accesses %d\n",
-                        e.branches, e.lane_branches, e.led_around, e.loops, e.spill_accesses);
+                        "%d; lookups by tidx, as spills are, %d\n",
+                        e.branches, e.lane_branches, e.led_around, e.loops, e.tidx_lookups);
   return text;
 }
 

@@ -33,9 +33,9 @@ struct Explanation {
   uint32_t lookups = 0, words = 0, uniforms = 0, switches = 0;
   uint32_t idle_halves = 0;  ///< ALUs of its instructions that do nothing
   uint32_t branches = 0, lane_branches = 0, led_around = 0, loops = 0;
-  uint32_t spill_accesses = 0;  ///< lookups at addresses that come from tidx
-  uint32_t vpm_rows = 0;        ///< that it stores to, of 16 lanes
-  uint32_t vpm_bytes = 0;       ///< of the chip
+  uint32_t tidx_lookups = 0;  ///< lookups at addresses that come from tidx
+  uint32_t vpm_rows = 0;      ///< that it stores to, of 16 lanes
+  uint32_t vpm_bytes = 0;     ///< of the chip
   std::vector<std::string> advice;
 };
 
