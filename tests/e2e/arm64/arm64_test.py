@@ -19,7 +19,8 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
+from roots import ROOT, need, root_of
+
 sys.path.insert(0, os.path.join(ROOT, "tools", "scripts"))
 from gallery_parts import comparison  # pylint: disable=wrong-import-position
 from gallery_parts.image import read_ppm  # pylint: disable=wrong-import-position
@@ -27,20 +28,6 @@ from gallery_parts.windows import Failure, Weston, Xvfb  # pylint: disable=wrong
 
 NEWEST, RASPBERRY_PI_OS = "sid", "trixie"
 CUBE_FRAMES = (20, 280)
-
-
-def need(condition, what):
-    if not condition:
-        print("skipped: " + what)
-        sys.exit(77)
-
-
-def root_of(suite):
-    """The root of a suite. It is of the same Debian for all tests of a run."""
-    folder = subprocess.run([os.path.join(ROOT, "packaging", "debian-root"), "--prefix", "arm64", suite], check=True,
-                            capture_output=True, text=True).stdout.strip()
-    need(os.path.exists(os.path.join(folder, ".packages")), f"no arm64 packages of Debian {suite}: packaging/debian-root arm64 {suite}")
-    return folder
 
 
 def mesa_version(root):

@@ -17,25 +17,13 @@ import sys
 import tempfile
 import time
 
-ROOT = os.path.realpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", ".."))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "arm64"))
+from roots import ROOT, need, root_of  # pylint: disable=wrong-import-position
+
 ARM64 = os.path.join(ROOT, "build", "arm64")
 LIBRARIES, DRIVERS = "bookworm", "trixie"  # of the build, and of the program, which needs drivers for the Pi 5
 LIMIT = 300
 SAMPLE = ["vulkan_samples", "--scene", "shadow", "--size", "64x48", "--output"]
-
-
-def need(condition, what):
-    if not condition:
-        print("skipped: " + what)
-        sys.exit(77)
-
-
-def root_of(suite):
-    """The root of a suite of Debian."""
-    folder = subprocess.run([os.path.join(ROOT, "packaging", "debian-root"), "--prefix", "arm64", suite], check=True,
-                            capture_output=True, text=True).stdout.strip()
-    need(os.path.exists(os.path.join(folder, ".packages")), f"no arm64 packages of Debian {suite}: packaging/debian-root arm64 {suite}")
-    return folder
 
 
 def run(command, **variables):
