@@ -40,20 +40,8 @@ def with_load(version: int, word: str, load: str) -> List[str]:
     return [f"{word} ; {load}"] if version >= 71 else [load, word]
 
 
-def gemm(multiply: str, add: str, first: str = "", version: int = 71) -> str:
-    """A program for C = A B, all row-major, of words that `multiply` multiplies and `add` sums up.
-
-    One thread computes 16 x 16 elements: lanes are columns, rf16..rf31 its rows.
-
-    Workgroup x is the block of columns, y that of rows. Uniforms: A, 4 * columns of A (bytes of a row), B, bytes
-    of a row of B and of C, C, columns of A / 32.
-
-    Elements of A come as scalars through unifa, sixteen of a row at a time. Rows of B come through the TMU into
-    rf32..rf47 and rf48..rf63 by turns: while one half is multiplied, the other is filled, one vector for each row
-    of A, always seven lookups ahead.
-    """
-    element, product, row_of_a, back = _REGISTERS[version]
-    text = [first, """
+# Which block of C a workgroup computes, and where it begins in A and C; rf1: bytes before its column.
+PLACE_OF_BLOCK = """
         ldunifrf.rf4                        # A
         ldunifrf.rf5                        # bytes of a row of A
         ldunifrf.rf7                        # B
@@ -71,6 +59,23 @@ def gemm(multiply: str, add: str, first: str = "", version: int = 71) -> str:
         eidx rf2
         add rf1, rf1, rf2                   # column
         shl rf1, rf1, 2
+"""
+
+
+def gemm(multiply: str, add: str, first: str = "", version: int = 71) -> str:
+    """A program for C = A B, all row-major, of words that `multiply` multiplies and `add` sums up.
+
+    One thread computes 16 x 16 elements: lanes are columns, rf16..rf31 its rows.
+
+    Workgroup x is the block of columns, y that of rows. Uniforms: A, 4 * columns of A (bytes of a row), B, bytes
+    of a row of B and of C, C, columns of A / 32.
+
+    Elements of A come as scalars through unifa, sixteen of a row at a time. Rows of B come through the TMU into
+    rf32..rf47 and rf48..rf63 by turns: while one half is multiplied, the other is filled, one vector for each row
+    of A, always seven lookups ahead.
+    """
+    element, product, row_of_a, back = _REGISTERS[version]
+    text = [first, PLACE_OF_BLOCK + """\
         add rf7, rf7, rf1
         add rf14, rf14, rf1
         mov rf13, 4

@@ -8,7 +8,7 @@ import os
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "python"))
-from v3demu.kernels import LOOKUPS_AHEAD, SGEMM, SGEMM_K, SGEMM_SLACK_ROWS, gemm, with_load  # noqa: E402,F401  pylint: disable=wrong-import-position,unused-import
+from v3demu.kernels import LOOKUPS_AHEAD, PLACE_OF_BLOCK, SGEMM, SGEMM_K, SGEMM_SLACK_ROWS, gemm, with_load  # noqa: E402,F401  pylint: disable=wrong-import-position,unused-import
 
 SCOPY_UNROLL = 8         # vectors of 16 floats for each turn of SCOPY
 SCOPY_SLACK_BYTES = 64 * SCOPY_UNROLL  # after the source, read and not used
@@ -67,24 +67,7 @@ def _sgemm_rotated():
     """As SGEMM, but for 4.2 alone and by rotation, as kernels for that chip were first written: sixteen elements of a row of A are
     a vector, and each in turn is rotated into lane 0, which r5rep spreads. The last uniform is columns of A / 16.
     """
-    text = ["""
-        ldunifrf.rf4                        # A
-        ldunifrf.rf5                        # bytes of a row of A
-        ldunifrf.rf7                        # B
-        ldunifrf.rf6                        # bytes of a row of B and of C
-        ldunifrf.rf14                       # C
-        ldunifrf.rf9                        # turns
-        workgroup_y rf1
-        shl rf1, rf1, 4                     # first row
-        umul24 rf2, rf1, rf5
-        add rf4, rf4, rf2
-        umul24 rf2, rf1, rf6
-        add rf14, rf14, rf2
-        workgroup_x rf1
-        shl rf1, rf1, 4
-        eidx rf2
-        add rf1, rf1, rf2                   # column
-        shl rf1, rf1, 2
+    text = [PLACE_OF_BLOCK + """\
         shl rf2, rf2, 2
         add rf7, rf7, rf1
         add rf14, rf14, rf1
