@@ -68,7 +68,12 @@ void UserQpus::start(const JobContext& job, Qpu& qpu, const UserProgram& program
   qpu.code = job.programs->get_vc4(job.memory, t.pc);
   qpu.left = std::min(program.most_instructions, job.instruction_limit);
   qpu.busy = true;
-  if (job.watch) job.watch->start_vc4(kStage, t);
+  show(job, qpu);
+}
+
+void UserQpus::show(const JobContext& job, Qpu& qpu) {
+  qpu.thread.observer = nullptr;
+  if (job.watch) job.watch->start_vc4(kStage, qpu.thread);
 }
 
 /// Gives programs to QPUs that are free. @return whether any has one
@@ -125,7 +130,7 @@ UserQpus::Turn UserQpus::run_turn(const JobContext& job, UserQueue& queue, size_
   return Turn::kFailed;
 }
 
-void UserQpus::run(const JobContext& job, UserQueue& queue, bool alone) {
+void UserQpus::run(const JobContext& job, UserQueue& queue, bool alone, bool same_watch) {
   host_time::ProgramScope host(host_time::Block::kComputePrograms, kStage, 0);
   tmu::Unit unit(job.memory, job.profile->generation);
   unit.set_job(&job);
@@ -133,6 +138,7 @@ void UserQpus::run(const JobContext& job, UserQueue& queue, bool alone) {
   for (const auto& qpu : qpus_) {
     qpu->thread.memory = job.memory;
     qpu->thread.tmu = &textures;
+    if (qpu->busy && !same_watch) show(job, *qpu);
   }
   instructions_ = 0;
   fresh_ = false;
@@ -151,10 +157,7 @@ void UserQpus::run(const JobContext& job, UserQueue& queue, bool alone) {
   perf::Counts counts;
   counts[perf::kQpuActive] = instructions_;
   job.counts->merge(counts);
-  for (const auto& qpu : qpus_) {
-    qpu->thread.tmu = nullptr;
-    qpu->thread.observer = nullptr;  // who watched was the job's
-  }
+  for (const auto& qpu : qpus_) qpu->thread.tmu = nullptr;
   if (job.ended()) reset();
 }
 

@@ -49,7 +49,9 @@ class UserQpus {
   /// Runs what is in the queue, and goes on with what waited, until nothing can go on. What cannot end is a
   /// hang of the job, behind which all QPUs are as after reset().
   /// @param alone  nothing comes to the queue that could let a waiting program go on: that is a hang
-  void run(const JobContext& job, UserQueue& queue, bool alone);
+  /// @param same_watch  `job.watch` is that of the job before, and has seen the programs that waited; another
+  ///                    one is told about them as if they began
+  void run(const JobContext& job, UserQueue& queue, bool alone, bool same_watch = false);
   /// Whether a program waits that run() is to go on with.
   bool has_waiting() const;
   /// Whether nothing has run since these were made or reset.
@@ -69,6 +71,7 @@ class UserQpus {
   enum class Turn : uint8_t { kIdle, kMoved, kFailed };
 
   void start(const JobContext& job, Qpu& qpu, const UserProgram& program);
+  void show(const JobContext& job, Qpu& qpu);
   bool fill(const JobContext& job, UserQueue& queue);
   Turn run_turn(const JobContext& job, UserQueue& queue, size_t number);
   void fail(const JobContext& job, const Qpu& qpu, const std::string& why);

@@ -39,6 +39,14 @@ constexpr int kBinThreads = 8;
 int total_threads(const chip::Profile& profile) { return 4 * profile.qpu_count(); }
 
 constexpr const char* kNoMemory = "out of memory";
+constexpr const char* kWaits =
+    "user programs wait for those of a later job, whose prediction is that of all of them";
+constexpr const char* kLacksBegin = "user programs began in a job of which nothing was recorded";
+constexpr const char* kUnfinishedTooLong =
+    "user programs recorded too much before they waited for a later job";
+
+/// Bytes of a recording that are kept from job to job, for as long as the client pleases.
+constexpr uint64_t kMostUnfinished = uint64_t{16} << 20;
 
 }  // namespace
 
@@ -53,6 +61,14 @@ std::string JobResult::why_not_predicted() const {
   return end == End::kDone ? "not modelled" : "did not end well";
 }
 
+/// Of user programs, some of which wait for those of a later job: what was recorded of them so far. One job
+/// ends and another one begins when the stores to registers that start them come late, which no board can
+/// tell.
+struct Context::UserPrograms {
+  std::shared_ptr<Device::Recording> recording;  // null: none waits, or none was recorded
+  timing::UserPrograms began;                    // as the first of these jobs found the QPUs
+};
+
 struct Context::State {
   State(std::unique_ptr<mmu::AddressSpace> s, chip::Generation generation, qpu::Compiler* compiler)
       : space(std::move(s)), programs(generation, compiler) {}
@@ -62,6 +78,7 @@ struct Context::State {
   std::atomic<int> graphics_jobs{0}, compute_jobs{0};  // running now
   std::atomic<bool> has_submitted{false};
   cle::ClearValues clear_values;  // of render jobs, which run one after another
+  UserPrograms user_programs;     // of jobs that run one after another
 };
 
 Context::Context() = default;
@@ -229,6 +246,9 @@ struct Device::JobThreads {
   JobControl& control;
   uint32_t first_tidx = 0;
   std::optional<timing::RecordedBatches> dispatch = {};  ///< of a dispatch of which not all is recorded
+  /// Of programs that may wait for a later job: what earlier ones have recorded, and whether some wait now.
+  std::shared_ptr<Recording>* unfinished = nullptr;
+  std::function<bool()> stays = {};
 };
 
 /// Records a job.
@@ -259,8 +279,9 @@ JobResult Device::run_job(Context& context, const JobThreads& threads, const Wor
   const bool is_first = !c.has_submitted.exchange(true) && state_->first_submit;
   const uint64_t first_submit_ns = is_first ? state_->parameters.first_submit * 1000 : 0;
   const std::unique_ptr<qpu::ThreadWatch> watch = state_->watch_job();
-  std::shared_ptr<Recording> recording;
-  if (state_->sampling && !watch)
+  std::shared_ptr<Recording> recording =
+      threads.unfinished ? std::exchange(*threads.unfinished, nullptr) : nullptr;
+  if (!recording && state_->sampling && !watch)
     recording =
         std::make_shared<Recording>(*state_->sampling, state_->profile, state_->parameters, threads.dispatch);
   JobScope scope(state_->profile, state_->patience, threads.pool, *c.space, c.programs, threads.control,
@@ -274,6 +295,12 @@ JobResult Device::run_job(Context& context, const JobThreads& threads, const Wor
     return result;
   }
   if (result.end != JobResult::End::kDone) return result;
+  if (threads.unfinished && threads.stays()) {
+    result.no_prediction = kWaits;
+    if (recording->threads.bytes() > kMostUnfinished) recording->threads.fail(kUnfinishedTooLong);
+    *threads.unfinished = std::move(recording);
+    return result;
+  }
   result.recorded_bytes = recording->threads.bytes();
   try {
     result.later = [this, recording, take, first_submit_ns](JobResult& r) {
@@ -378,21 +405,26 @@ JobResult Device::run_tfu(Context& context, const TfuJob& registers, JobControl&
 JobResult Device::run_user_programs(Context& context, csd::UserQpus& qpus, csd::UserQueue& queue, bool alone,
                                     JobControl& control) {
   const host_time::JobScope host(host_time::Job::kCompute, host_time::Block::kDispatches);
-  timing::UserPrograms programs;
-  programs.by_mailbox = alone;
-  std::copy(std::begin(qpus.semaphores()), std::end(qpus.semaphores()), programs.semaphores.begin());
-  // Of programs that one job begins and another one ends, neither has all.
-  const bool goes_on = qpus.has_waiting();
-  auto stays = std::make_shared<bool>(false);
+  Context::UserPrograms& unfinished = context.state_->user_programs;
+  const bool had_waiting = qpus.has_waiting();
+  if (!had_waiting) unfinished.recording.reset();
+  const bool goes_on = unfinished.recording != nullptr;
+  if (!goes_on)
+    std::copy(std::begin(qpus.semaphores()), std::end(qpus.semaphores()),
+              unfinished.began.semaphores.begin());
+  timing::UserPrograms began = unfinished.began;
+  began.by_mailbox = alone;
+  const bool lacks_begin = had_waiting && !goes_on;
   return run_job(
-      context, {.pool = state_->shared, .control = control},
-      [&, stays](const JobContext& job) {
-        qpus.run(job, queue, alone);
-        *stays = qpus.has_waiting();
-      },
-      [programs, goes_on, stays](Recording& recording, const perf::Counts&) {
-        if (goes_on || *stays) recording.threads.fail("user programs wait for those of another job");
-        timing::UserPrograms recorded = programs;
+      context,
+      {.pool = state_->shared,
+       .control = control,
+       .unfinished = &unfinished.recording,
+       .stays = [&] { return qpus.has_waiting(); }},
+      [&](const JobContext& job) { qpus.run(job, queue, alone, goes_on); },
+      [began, lacks_begin](Recording& recording, const perf::Counts&) {
+        if (lacks_begin) recording.threads.fail(kLacksBegin);
+        timing::UserPrograms recorded = began;
         recorded.trace = recording.threads.take();
         return recorded;
       });

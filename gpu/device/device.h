@@ -103,6 +103,7 @@ class Context {
   friend class Device;
   Context();
   struct State;
+  struct UserPrograms;
   std::unique_ptr<State> state_;
 };
 
@@ -148,6 +149,7 @@ class Device {
                               JobControl& control);
 
  private:
+  friend class Context;  // which keeps a Recording
   struct JobThreads;
   struct Recording;
   template <typename Work, typename Take>

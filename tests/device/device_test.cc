@@ -13,12 +13,15 @@
 #include "gpu/base/work_watch.h"
 #include "gpu/cle/executor.h"
 #include "gpu/csd/dispatch.h"
+#include "gpu/csd/user_programs.h"
 #include "gpu/device/run_surfaces.h"
 #include "gpu/perf/record/sampling.h"
 #include "gpu/perf/timing/parameters.h"
 #include "gpu/perf/timing/prediction.h"
+#include "gpu/qpu/isa/vc4_assembler.h"
 #include "gpu/qpu/run/program_scope.h"
 #include "gpu/tfu/tfu.h"
+#include "tests/csd/user_queue.h"
 #include "tests/qpu/engine.h"
 
 namespace v3d {
@@ -213,6 +216,56 @@ TEST_F(DeviceTest, TheFirstSubmitOfAContextTakesLonger) {
     EXPECT_EQ(submit_ns(first, *context), p.submit * 1000);
     EXPECT_EQ(submit_ns(plain, *other), p.submit * 1000);
   }
+}
+
+/// User programs of which the first waits for the second, in one job or in two, as stores to registers that
+/// come late make it.
+class UserProgramJobs : public testing::Test {
+ protected:
+  static constexpr GpuAddr kWaiting = 0x10000, kReleasing = 0x11000;
+
+  /// On fresh QPUs, a job for each list of programs. @return  of the last one
+  JobResult run(const std::vector<std::vector<GpuAddr>>& jobs) {
+    Device device(board_, pool_);
+    device.set_timing(timing::kSampled);
+    const std::unique_ptr<Context> context = *Context::create(board_);
+    write(*context, kWaiting,
+          "sacq 3\nload_imm r0, nop, 9\nloop:\nsub.setf r0, r0, 1\nbranch.any_zc loop\nnop\nnop\nnop\nend\n");
+    write(*context, kReleasing, "nop\nnop\nsrel 3\nend\n");
+    csd::UserQpus qpus(board_.qpu_count());
+    JobResult result;
+    JobControl control;
+    waits_.clear();
+    for (const std::vector<GpuAddr>& codes : jobs) {
+      if (qpus.has_waiting()) waits_.push_back(result.no_prediction);
+      csd::TestQueue queue;
+      for (const GpuAddr code : codes) queue.waiting.push_back({code, 0, 100'000, 0});
+      result = device.run_user_programs(*context, qpus, queue, false, control);
+      EXPECT_EQ(result.end, End::kDone) << result.message;
+    }
+    EXPECT_FALSE(qpus.has_waiting());
+    return result;
+  }
+
+  const chip::Profile& board_ = *chip::find_profile("rpi3");
+  ThreadPool pool_{0};
+  std::vector<std::string> waits_;  ///< why jobs had no prediction that ended while programs waited
+
+ private:
+  static void write(Context& context, GpuAddr code, std::string_view text) {
+    const qpu::Assembly assembly = qpu::vc4::assemble(text);
+    ASSERT_TRUE(assembly.errors.empty());
+    ASSERT_TRUE(context.space().map_zeros(code, mmu::kPageSize).ok());
+    context.space().memory().write(code, assembly.words.data(), assembly.words.size() * sizeof(uint64_t));
+  }
+};
+
+TEST_F(UserProgramJobs, TakeTheSameTimeWhenStoresComeLate) {
+  const JobResult at_once = run({{kWaiting, kReleasing}}), late = run({{kWaiting}, {kReleasing}});
+  EXPECT_THAT(waits_, ElementsAre(HasSubstr("wait for those of a later job")));
+  ASSERT_TRUE(at_once.prediction && late.prediction) << late.no_prediction;
+  EXPECT_EQ(late.prediction->whole, 2u);
+  EXPECT_EQ(late.prediction->ns(), at_once.prediction->ns());
 }
 
 TEST_F(DeviceTest, JobsKnowTheirContext) {

@@ -289,7 +289,7 @@ print("good")
             self.assertIn("job 1: user", first)
             timed, _ = self.v3demu("replay", "--time", capture)
             # Stores to registers start one program after the other, and what runs may wait for the next.
-            late = "" if name == "mailbox" else "|no prediction: user programs wait for those of another job"
+            late = "" if name == "mailbox" else "|no prediction: user programs wait for those of a later job"
             self.assertRegex(timed, "job 1: user .* (predicted [0-9.]+ ms" + late + ")")
             trace, _ = self.v3demu("replay", "--trace-qpu=stage=user,instructions=3", capture)
             self.assertIn("==== job 1, user program at 0x", trace)
