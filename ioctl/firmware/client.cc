@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <climits>
 #include <csignal>
 #include <new>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "gpu/base/log.h"
@@ -55,6 +57,10 @@ bool is_held_here_alone(int fd) {
   fcntl(fd, F_SETLEASE, F_UNLCK);
   return true;
 }
+
+/// A tenth of a second in all.
+constexpr int kTriesForRoom = 20;
+constexpr std::chrono::milliseconds kTimeForRoom{5};
 
 const char* user_name(const Call& call) { return call.file.client()->program.c_str(); }
 
@@ -157,6 +163,10 @@ void Client::drop_abandoned(size_t most) {
   }
 }
 
+bool Client::has_shared() const {
+  return std::any_of(blocks_.begin(), blocks_.end(), [](const auto& block) { return block.second.shared; });
+}
+
 /// From the heap and of what Linux has for all.
 bool Client::take_shared(Call& call, Block* block) {
   const auto address = shared_heap_.take(block->bytes, kPage);
@@ -181,13 +191,19 @@ int Client::allocate_shared(Call& call, uint32_t bytes, uint32_t* address, uint3
   // The alias through which Linux hands out addresses for DMA ([R] bcm2708.dtsi, bcm2709.dtsi).
   block.flags = board_of(call.kernel)->soc->peripherals == chip::kBcm2835.peripherals ? 2 << 2 : 1 << 2;
   block.shared = true;
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   constexpr size_t kLookedAt = 16;
   drop_abandoned(kLookedAt);
   if (make_space(call) != 0) return ENOMEM;
-  if (!take_shared(call, &block)) {
+  for (int tries = 0; !take_shared(call, &block); ++tries) {
+    // What the client has closed may be on its way still: in a message, or with a thread that closes.
+    if (tries == kTriesForRoom || !has_shared()) return ENOMEM;
+    if (tries > 0) {
+      lock.unlock();
+      std::this_thread::sleep_for(kTimeForRoom);
+      lock.lock();
+    }
     drop_abandoned(blocks_.size());
-    if (!take_shared(call, &block)) return ENOMEM;
   }
   const auto file = MemoryFile::create("v3demu-bo", block.bytes);
   UniqueFd own = file ? open_again(file->memfd.get()) : UniqueFd();

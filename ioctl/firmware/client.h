@@ -70,6 +70,7 @@ class Client : public DriverState {
   Heap& heap_of(const Block& block) { return block.shared ? shared_heap_ : heap_; }
   using Blocks = std::map<uint32_t, Block>;
   void drop(Blocks::iterator block);
+  bool has_shared() const;
   void drop_abandoned(size_t most);
   bool take_shared(Call& call, Block* block);
   bool add(Block block, uint32_t* handle);
