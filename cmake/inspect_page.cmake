@@ -1,6 +1,6 @@
-# Makes the page of v3demu inspect: cmake -DSOURCE=... -DWORK=... -DOUTPUT=... -DNPM=... -DREQUIRED=... -P inspect_page.cmake
+# Makes the page of v3demu inspect, and the one of v3demu profile from it: cmake -DSOURCE=... -DWORK=... -DOUTPUT=... -DNPM=... -DNODE=... -DREQUIRED=... -P inspect_page.cmake
 # What the page is made with comes from the npm registry. Where that cannot be reached there is no page, and v3demu inspect
-# says so; with REQUIRED that is an error. Errors in the page itself always are.
+# and v3demu profile say so; with REQUIRED that is an error. Errors in the page itself always are.
 file(COPY ${SOURCE}/src ${SOURCE}/package.json ${SOURCE}/package-lock.json ${SOURCE}/tsconfig.json DESTINATION ${WORK})
 file(SHA256 ${SOURCE}/package-lock.json wanted)
 set(installed)
@@ -24,5 +24,10 @@ if(failed)
   message(FATAL_ERROR "the page of v3demu inspect does not compile")
 endif()
 file(COPY ${SOURCE}/index.html ${SOURCE}/page.css DESTINATION ${OUTPUT})
+execute_process(COMMAND ${NODE} ${SOURCE}/export.mjs ${SOURCE}/index.html ${SOURCE}/page.css ${WORK}/dist/page.js ${OUTPUT}/export.html
+  RESULT_VARIABLE failed)
+if(failed)
+  message(FATAL_ERROR "the page of v3demu profile cannot be made")
+endif()
 file(COPY ${WORK}/dist/page.js DESTINATION ${OUTPUT})
 file(TOUCH ${OUTPUT}/page.js)

@@ -18,6 +18,7 @@
 #include "tools/cli/run_options.h"
 #include "tools/inspect/open_browser.h"
 #include "tools/inspect/page_server.h"
+#include "tools/inspect/whole_profile.h"
 
 namespace v3d::tools {
 namespace {
@@ -52,8 +53,10 @@ int inspect_capture(const Options& options, const std::string& path) {
   const auto name_of = [](const std::string& file) {
     return std::filesystem::path(file).filename().string();
   };
-  const inspect::Captures captures = {{inspector->get(), name_of(path)},
-                                      {other.get(), name_of(options.against)}};
+  inspect::WholeProfile profile(path, (*inspector)->jobs().size());
+  inspect::WholeProfile other_profile(options.against, other ? other->jobs().size() : 0);
+  const inspect::Captures captures = {{inspector->get(), name_of(path), &profile},
+                                      {other.get(), name_of(options.against), &other_profile}};
   const auto ask = [&](const std::string& question, const inspect::Parameters& parameters) {
     return inspect::answer(captures, question, parameters);
   };

@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -38,6 +40,7 @@ struct Options {
   std::string file;    ///< the capture; empty: of the program
   std::string folder;  ///< for all that can be had
   std::string html, json, trace;
+  std::string page;  ///< what html is made of
   bool by_submission = false;
   std::vector<std::string> compared;  ///< two files, before and after
   std::string fail_above, budget, table;
@@ -80,7 +83,7 @@ int profile_capture(const Options& options, const std::string& file) {
   const auto profile = collect(file, frames);
   if (!profile.ok()) return fail(std::string(profile.status().message()));
   if (options.json != "-") fputs(to_text(*profile).c_str(), stdout);
-  bool saved = options.html.empty() || save(options.html, to_html(*profile));
+  bool saved = options.html.empty() || save(options.html, to_html(*profile, options.page));
   saved = (options.json.empty() || save(options.json, to_json(*profile))) && saved;
   saved = (options.trace.empty() || save(options.trace, to_trace(*profile))) && saved;
   return saved ? 0 : 1;
@@ -118,6 +121,23 @@ int profile_program(const Options& options) {
   return captured.status ? captured.status : profiled;
 }
 
+/// Before anything runs: false, with a message, if a page is asked for and there is none to make it of. Of -o
+/// it is one of several things.
+bool find_export(Options* options) {
+  if (options->html.empty() && options->folder.empty()) return true;
+  const std::string path = find_page("inspect") + "/export.html";
+  std::optional<std::string> page = read_file(path);
+  if (page) {
+    options->page = *std::move(page);
+    if (options->html.empty()) options->html = fs::path(options->folder) / "profile.html";
+    return true;
+  }
+  fail(absl::StrCat("no page: no ", path,
+                    "; it is made by the build where Node.js and npm are (packages nodejs and npm), and they "
+                    "reach the npm registry"));
+  return options->html.empty();
+}
+
 /// What -o asks for, where nothing else is said.
 bool make_folder(Options* options) {
   if (options->folder.empty()) return true;
@@ -126,7 +146,6 @@ bool make_folder(Options* options) {
   fs::create_directories(folder, error);
   if (error)
     return fail(absl::StrCat("cannot make the folder ", options->folder, ": ", error.message())) == 0;
-  if (options->html.empty()) options->html = folder / "profile.html";
   if (options->json.empty()) options->json = folder / "profile.json";
   if (options->trace.empty()) options->trace = folder / "trace.json";
   return true;
@@ -152,7 +171,7 @@ int profile(Options* options, bool has_program) {
     return has_program ? host_profile_of_program(options->run, options->of_host)
                        : host_profile_of_capture(options->file, options->of_host);
   }
-  if (!make_folder(options)) return 1;
+  if (!find_export(options) || !make_folder(options)) return 1;
   return has_program ? profile_program(*options) : profile_to_budget(*options, options->file);
 }
 

@@ -1,6 +1,7 @@
 #include "tools/inspect/answers.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -557,6 +558,15 @@ Answer texture(Inspector& inspector, uint32_t job, Numbers& numbers) {
                      texture->rgba);
 }
 
+/// How far it is, or all of it. Other questions are answered meanwhile.
+Answer profile(WholeProfile& profile) {
+  constexpr std::chrono::milliseconds kPatience(200);
+  const auto progress = profile.go_on(kPatience);
+  if (!progress.ok()) return wrong(progress.status());
+  if (progress->json) return {200, true, *progress->json};
+  return good({{"done", progress->done}, {"of", profile.jobs()}});
+}
+
 }  // namespace
 
 Answer answer(const Captures& captures, const std::string& question, const Parameters& parameters) {
@@ -565,6 +575,7 @@ Answer answer(const Captures& captures, const std::string& question, const Param
   Inspector& inspector = *asked.inspector;
   if (question == "capture")
     return capture(inspector, asked.file, is_other ? captures.first.file : captures.other.file);
+  if (question == "profile" && asked.profile) return profile(*asked.profile);
   Numbers numbers(parameters);
   const auto patches = patches_of(inspector.profile().generation, parameters("patch").value_or(""));
   if (!patches.ok()) return wrong(patches.status());

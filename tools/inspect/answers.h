@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tools/inspect/inspector.h"
+#include "tools/inspect/whole_profile.h"
 
 namespace v3d::inspect {
 
@@ -24,15 +25,15 @@ using Parameters = std::function<std::optional<std::string>(const char* name)>;
 struct Captures {
   struct One {
     Inspector* inspector = nullptr;
-    std::string file;  ///< its name, as it is shown
+    std::string file;                 ///< its name, as it is shown
+    WholeProfile* profile = nullptr;  ///< null: nobody asks for it
   };
   One first;
   One other;  ///< whose questions have "other=1"; without an inspector: there is none
 };
 
 /// @param question  "capture", "job", "time", "listing", "picture", "heat", "history", "steps", "texture",
-/// "memory" or
-///                  "explain"
+/// "memory", "explain" or "profile"
 Answer answer(const Captures& captures, const std::string& question, const Parameters& parameters);
 
 }  // namespace v3d::inspect

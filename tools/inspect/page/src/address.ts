@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { context } from "./api";
 
-export const kViews = ["picture", "shader", "listing", "program", "memory", "chip"] as const;
+export const kViews = ["picture", "shader", "listing", "program", "memory", "chip", "profile"] as const;
 export type View = (typeof kViews)[number];
 export const kMaps = ["fragments", "shaded", "quads", "removed", "samples", "lists"] as const;
 export type HeatMap = (typeof kMaps)[number];

@@ -9,6 +9,9 @@ import { History } from "./history";
 import { Listing } from "./listing";
 import { Memory } from "./memory";
 import { Picture } from "./picture";
+import { ExportedProfile } from "./profile/export";
+import type { Profile } from "./profile/model";
+import { ProfileView } from "./profile/view";
 import { Program } from "./program";
 import { Shader } from "./shader";
 import { Timeline, Tree, goToJob } from "./tree";
@@ -87,13 +90,15 @@ function Page({ capture }: { capture: Capture }) {
           return move({ view: "memory" });
         case "6":
           return move({ view: "chip" });
+        case "7":
+          return move({ view: "profile" });
       }
       return undefined;
     };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   });
-  const views: [View, string][] = [["picture", "Picture"], ["shader", "Shader"], ["listing", "Control list"], ["program", "Program"], ["memory", "Memory"], ["chip", "Chip"]];
+  const views: [View, string][] = [["picture", "Picture"], ["shader", "Shader"], ["listing", "Control list"], ["program", "Program"], ["memory", "Memory"], ["chip", "Chip"], ["profile", "Profile"]];
   const props = { capture, place, draws, times, otherTimes, move };
   return (
     <>
@@ -108,17 +113,18 @@ function Page({ capture }: { capture: Capture }) {
             <button key={view} role="tab" data-view={view} aria-selected={place.view === view} onClick={() => move({ view })}>{name}</button>
           ))}
         </span>
-        <span class="keys" title="j k: jobs, [ ]: draws, b: before the draw, 1 to 6: views, o: the other capture, arrows: pixel, n p: steps">keys: j k [ ] b 1..6 n p</span>
+        <span class="keys" title="j k: jobs, [ ]: draws, b: before the draw, 1 to 7: views, o: the other capture, arrows: pixel, n p: steps">keys: j k [ ] b 1..7 n p</span>
       </header>
       <Timeline {...props} />
       <Tree {...props} />
-      <main>
+      <main class={place.view === "profile" ? "wide" : ""}>
         {place.patch !== "" && (
           <p class="edits" role="status">
             <b>Edited:</b> {place.patch.split("\n").map((line) => <code key={line}>{line}</code>)}
             <button onClick={() => move({ patch: "" })}>undo all</button>
           </p>
         )}
+        {place.view === "profile" && <ProfileView place={place} move={move} />}
         {!job && <p class="bad">There is no job {place.job}.</p>}
         {job && place.view === "picture" && (job.kind === "render" ? <Picture place={place} draws={draws} other={capture.other} move={move} /> : <p>Only render jobs have pictures.</p>)}
         {job && place.view === "shader" && <Shader job={job} place={place} time={times.get(job.number)} move={move} />}
@@ -127,7 +133,9 @@ function Page({ capture }: { capture: Capture }) {
         {job && place.view === "chip" && <Chip job={job} time={times.get(job.number)} />}
         {job && place.view === "listing" && <Listing job={job.number} />}
       </main>
-      <aside aria-label="Pixel history">{job?.kind === "render" ? <History place={place} move={move} /> : <p class="faint">Render jobs have a history of each pixel.</p>}</aside>
+      {place.view !== "profile" && (
+        <aside aria-label="Pixel history">{job?.kind === "render" ? <History place={place} move={move} /> : <p class="faint">Render jobs have a history of each pixel.</p>}</aside>
+      )}
     </>
   );
 }
@@ -146,5 +154,6 @@ function Start() {
 }
 
 const root = document.getElementById("page")!;
+const exported = document.getElementById("profile"); // in a page of v3demu profile
 root.textContent = "";
-render(<Start />, root);
+render(exported ? <ExportedProfile profile={JSON.parse(exported.textContent ?? "") as Profile} /> : <Start />, root);

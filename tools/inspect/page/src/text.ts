@@ -1,7 +1,8 @@
 export function duration(ns: number): string {
-  if (ns < 1000) return `${ns} ns`;
+  if (ns < 1000) return `${Math.round(ns)} ns`;
   if (ns < 1e6) return `${(ns / 1e3).toFixed(1)} us`;
-  return `${(ns / 1e6).toFixed(3)} ms`;
+  if (ns < 1e9) return `${(ns / 1e6).toFixed(3)} ms`;
+  return `${(ns / 1e9).toFixed(3)} s`;
 }
 
 export function hex(word: number): string {

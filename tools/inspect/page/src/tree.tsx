@@ -29,7 +29,7 @@ interface Props {
   move: (change: Partial<Place>) => void;
 }
 
-export function goToJob(job: Job): Partial<Place> {
+export function goToJob(job: Pick<Job, "number" | "kind">): Partial<Place> {
   return {
     job: job.number,
     draw: undefined,
