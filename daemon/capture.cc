@@ -11,6 +11,7 @@
 #include <map>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "daemon/captured_frame.h"
@@ -324,7 +325,8 @@ absl::StatusOr<std::unique_ptr<CaptureReader>> CaptureReader::open(const std::st
   reader->format_ = header->format;
   reader->profile_ = chip::find_profile(header->profile);
   if (!reader->profile_)
-    return absl::InvalidArgumentError(absl::StrCat(path, ": no device profile \"", header->profile, "\""));
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": no device profile \"", absl::CHexEscape(header->profile), "\""));
   return reader;
 }
 

@@ -3,6 +3,7 @@
 
 usage: inspect_test.py history V3DEMU MESA FOLDER DEVICE INSPECT_HISTORY PIXELS PROGRAM...
        inspect_test.py page V3DEMU MESA FOLDER DEVICE picture|compute PROGRAM...
+       inspect_test.py against|hostile|export|absurd V3DEMU MESA FOLDER DEVICE PROGRAM...
        inspect_test.py program V3DEMU MESA FOLDER DEVICE PROGRAM...
 PROGRAM's jobs are captured; "PICTURE" in it is a file of that name. The page is skipped, with the reason, where Chromium, npm
 or its registry are not there.
@@ -17,6 +18,7 @@ import tempfile
 import urllib.error
 import urllib.parse
 import urllib.request
+from random import Random
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SKIPPED = 77
@@ -41,7 +43,7 @@ def run(command, **options):
 def capture(v3demu, mesa, folder, device, program):
     os.makedirs(folder, exist_ok=True)
     # What a file is called is text of others, too.
-    path = os.path.join(folder, "<img src=x onerror=alert(1)>.v3dcap")
+    path = os.path.join(folder, "<img src=x onerror=alert(1)>\"'&quot;.v3dcap")
     words = [word.replace("PICTURE", os.path.join(folder, "picture.ppm")) for word in program]
     command = [v3demu, "capture", "--device", device, "--mesa", mesa, "-o", path, "--", *words]
     if words[0] == "vkcube":
@@ -156,20 +158,31 @@ def need_page(v3demu):
         skip("the build made no page, for want of npm or its registry")
 
 
-def walk(v3demu, path, folder, scenario):
-    with tempfile.TemporaryDirectory() as profile, \
-            subprocess.Popen([v3demu, "inspect", "--no-browser", path], stdout=subprocess.PIPE, text=True) as server:
-        try:
-            address = server.stdout.readline().strip()
-            expect(re.fullmatch(r"http://127\.0\.0\.1:\d+/[0-9a-f]{32}/", address), "no address", address)
-            shutil.copy(os.path.join(HERE, "page_test.mjs"), folder)
-            said = run(["node", os.path.join(folder, "page_test.mjs"), shutil.which("chromium"), profile, address, scenario,
-                        os.path.join(folder, scenario + ".png")], cwd=folder)
-        finally:
-            server.terminate()
-            status = server.wait(20)
-    expect(status == 0, "inspect's end", status)
-    return json.loads(said)
+def need_browser(v3demu, folder):
+    for name in ("chromium", "npm", "node"):
+        if not shutil.which(name):
+            skip(name + " is not installed")
+    need_page(v3demu)
+    os.makedirs(folder, exist_ok=True)
+    modules(folder)
+
+
+def browse(address, folder, scenario):
+    """What page_test.mjs saw at an address; no request went elsewhere."""
+    shutil.copy(os.path.join(HERE, "page_test.mjs"), folder)
+    with tempfile.TemporaryDirectory() as profile:
+        shown = json.loads(run(["node", os.path.join(folder, "page_test.mjs"), shutil.which("chromium"), profile, address, scenario,
+                                os.path.join(folder, scenario + ".png")], cwd=folder))
+    expect(shown["elsewhere"] == [], "requests to elsewhere", shown["elsewhere"])
+    return shown
+
+
+def walk(v3demu, folder, scenario, *words):
+    server, address = served(v3demu, *words)
+    try:
+        return browse(address, folder, scenario)
+    finally:
+        end(server)
 
 
 def check_program(program):
@@ -179,6 +192,15 @@ def check_program(program):
     expect(program["wrong"] == "no register rf77", "a register that is not there", program["wrong"])
     expect("threads a QPU" in program["summary"] and "TMU: " in program["summary"], "what the program costs", program["summary"])
     expect("3f000000" in program["edited"] or "0.5" in program["edited"], "the edited instruction", program["edited"])
+
+
+def check_profile(shown, profile):
+    """The profile that the page shows, beside that of the command; the last row of the table was chosen."""
+    expect(shown["jobs"] == len(profile["jobs"]), "jobs of the profile", shown)
+    hottest = max(profile["shaders"], key=lambda shader: 4 * shader["instructions"] + sum(shader["stalls"]))
+    expect(shown["instructions"] == len(hottest["at"]), "instructions of the hottest shader", shown)
+    expect("on the board" in shown["cards"], "the figures on top", shown["cards"])
+    expect(f"job={shown['number']}" in shown["hash"], "the address of the job that was chosen", shown)
 
 
 def check_looks(looks, fragments):
@@ -191,20 +213,15 @@ def check_looks(looks, fragments):
 
 
 def page(v3demu, mesa, folder, device, scenario, *program):
-    for name in ("chromium", "npm", "node"):
-        if not shutil.which(name):
-            skip(name + " is not installed")
-    need_page(v3demu)
-    os.makedirs(folder, exist_ok=True)
-    modules(folder)
+    need_browser(v3demu, folder)
     path = capture(v3demu, mesa, folder, device, program)
-    shown = walk(v3demu, path, folder, scenario)
+    shown = walk(v3demu, folder, scenario, path)
     expect(shown["title"] == os.path.basename(path), "the name of the capture", shown["title"])
     expect(shown["errors"] == [], "the page's errors", shown["errors"])
-    expect(shown["elsewhere"] == [], "requests to elsewhere", shown["elsewhere"])
     if scenario == "compute":
         expect(shown["listing"] > 20, "the listing is short", shown)
         check_program(shown["program"])
+        check_profile(shown["whole"], json.loads(run([v3demu, "profile", "--json", "-", path])))
         expect(shown["writer"].startswith(shown["address"]) and ("changed last by" in shown["writer"] or "first job" in shown["writer"]),
                "who wrote memory", shown["writer"])
         selection = f"job={shown['job']},stage=compute"
@@ -222,8 +239,138 @@ def page(v3demu, mesa, folder, device, scenario, *program):
     compare_steps(shown, threads[-1])
 
 
+def edited(path, folder, code):
+    """A copy of a capture in which two instructions of a program, given by their words, have changed places."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at = data.find(code)
+    expect(at >= 0, "the program's words in the capture")
+    changed = os.path.join(folder, "changed.v3dcap")
+    with open(changed, "wb") as file:
+        file.write(data[:at] + code[8:] + code[:8] + data[at + len(code):])
+    return changed
+
+
+def words_of(v3demu, path):
+    """Words of the compute program of a capture: those of the first two instructions, which differ."""
+    listing = run([v3demu, "decode", path])
+    words = re.findall(r"^ +\S*  (?:0x)?([0-9a-f]{16})  ", listing, re.M)
+    expect(len(words) > 1, "the listing has no words of programs", listing)
+    first = next(n for n in range(len(words) - 1) if words[n] != words[n + 1])
+    return b"".join(int(word, 16).to_bytes(8, "little") for word in words[first:first + 2])
+
+
+def against(v3demu, mesa, folder, device, *program):
+    """Two captures in the browser, in one of which two instructions have changed places."""
+    need_browser(v3demu, folder)
+    path = capture(v3demu, mesa, folder, device, program)
+    changed = edited(path, folder, words_of(v3demu, path))
+    shown = walk(v3demu, folder, "against", "--against", path, changed)
+    expect(shown["errors"] == [], "the page's errors", shown["errors"])
+    here, there = shown["here"], shown["there"]
+    expect((here["title"], there["title"]) == (os.path.basename(changed), os.path.basename(path)), "the names of the captures", shown)
+    expect(here["added"] and sorted(here["added"]) == sorted(here["removed"]), "what has another place here alone", shown)
+    expect(there["added"] and sorted(there["added"]) == sorted(there["removed"]), "the same from the other side", shown)
+    expect("other=1" in shown["hash"] and "view=program" in shown["hash"], "the place in the other capture", shown["hash"])
+
+
+def hostile(v3demu, mesa, folder, device, *program):
+    """Elements, scripts and quotes in all texts that are of others."""
+    need_browser(v3demu, folder)
+    shown = walk(v3demu, folder, "hostile", capture(v3demu, mesa, folder, device, program))
+    # Refused edits, which the address has, are errors of questions.
+    expect(all("400" in error for error in shown["errors"]), "the page's errors", shown["errors"])
+    expect(shown["tab"] == "v3demu inspect" and shown["elements"] == 0, "a text ran, or is an element", shown)
+    for view in shown["shown"]:
+        expect(view["elements"] == 0 and view["isText"], "a text became an element, or is not shown", shown)
+
+
+def export(v3demu, mesa, folder, device, *program):
+    """The page of v3demu profile from a file: as it is written, and with hostile texts in it."""
+    need_browser(v3demu, folder)
+    path = capture(v3demu, mesa, folder, device, program)
+    html = os.path.join(folder, "profile.html")
+    profile = json.loads(run([v3demu, "profile", "--html", html, "--json", "-", path]))
+    shown = browse("file://" + html, folder, "export")
+    expect(shown["errors"] == [], "the page's errors", shown["errors"])
+    check_profile(shown, profile)
+    with open(html, encoding="utf-8") as file:
+        text = file.read()
+    inlined = re.search(r'(?<=id="profile">).*?(?=</script>)', text, re.S)[0]
+    ran = "<img src=x onerror=\"document.title='ran'\"></script><script>document.title='ran'</script>"
+    for shader in profile["shaders"]:
+        shader["name"] += ran
+        for instruction in shader["at"]:
+            instruction["text"] += ran
+    for one in profile["jobs"]:
+        one.update(end="error" + ran, message=ran)
+    profile.update(board=ran, description=ran, stalls=[name + ran for name in profile["stalls"]])
+    for name, data in (("hostile.html", json.dumps(profile).replace("<", "\\u003c")), ("broken.html", inlined + "</script>" + ran)):
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(text.replace(inlined, data))
+    shown = browse("file://" + os.path.join(folder, "hostile.html"), folder, "export")
+    expect(shown["errors"] == [] and shown["tab"] == "v3demu profile" and shown["elements"] == 0, "a text ran, or is an element", shown)
+    # Even a script that stood there would not run: the policy knows one alone.
+    shown = browse("file://" + os.path.join(folder, "broken.html"), folder, "export")
+    expect(shown["tab"] == "v3demu profile" and any("Content Security Policy" in error for error in shown["errors"]), "the policy", shown)
+
+
+def asked(address, side):
+    """Asks everything of each job, whatever the answers are; how many there were."""
+    answers = 0
+    try:
+        jobs = ask(address, "capture", other=side)["jobs"]
+    except urllib.error.HTTPError:
+        return 0
+    for job in jobs[:4]:
+        for question in ("job", "time", "listing", "picture", "heat", "history", "steps", "memory", "profile"):
+            parameters = {"job": job["number"], "other": side, "what": "fragments", "x": 1, "y": 1, "address": 0, "draws": 1 << 31}
+            try:
+                with urllib.request.urlopen(f"{address}ask/{question}?{urllib.parse.urlencode(parameters)}", timeout=100) as answer:
+                    answers += bool(answer.read())
+            except urllib.error.HTTPError as error:
+                expect(error.read(), "an answer without a reason", error)
+    return answers
+
+
+def absurd(v3demu, mesa, folder, device, *program):
+    """Captures with sizes, counts and addresses that cannot be: each is refused with a message, or shown, in bounded memory."""
+    need_page(v3demu)
+    most = 3 << 30
+    path = capture(v3demu, mesa, folder, device, program)
+    with open(path, "rb") as file:
+        whole = file.read()
+    random = Random(1)
+    refused = opened = largest = answers = 0
+    for n in range(24):
+        data = bytearray(whole)
+        # Heads of records lie before the memory that they bring, hence most at the front.
+        for _ in range(1 + n % 3):
+            at = random.randrange(8, 256 if n % 2 else len(data) - 8) & ~3
+            data[at:at + 4] = random.choice((b"\xff\xff\xff\x7f", b"\xff\xff\xff\xff", b"\x00\x00\x00\x40", b"\xf0\xff\xff\x00"))
+        bad = os.path.join(folder, "absurd.v3dcap")
+        with open(bad, "wb") as file:
+            file.write(data)
+        sides = ([bad], ["--against", bad, path])[n % 2]
+        with subprocess.Popen([v3demu, "inspect", "--no-browser", *sides], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as server:
+            address = server.stdout.readline().strip()
+            if address:
+                answers += asked(address, n % 2)
+                with open(f"/proc/{server.pid}/status", encoding="utf-8") as file:
+                    largest = max(largest, 1024 * int(re.search(r"VmHWM:\s*(\d+)", file.read())[1]))
+                server.terminate()
+            _, said = server.communicate(timeout=60)
+        expect(server.returncode == (0 if address else 1), f"its end, case {n}", (server.returncode, said))
+        expect(address or "v3demu inspect: " in said, f"why it is refused, case {n}", said)
+        opened, refused = opened + bool(address), refused + (not address)
+    print(f"{opened} opened, {refused} refused, {answers} answers, {largest >> 20} MiB at most")
+    expect(opened and refused and answers > 100, "captures of one kind alone")
+    expect(largest < most, "memory", largest)
+
+
 def main():
-    {"history": history, "page": page, "program": program}[sys.argv[1]](*sys.argv[2:])
+    modes = {"history": history, "page": page, "program": program, "against": against, "hostile": hostile, "export": export, "absurd": absurd}
+    modes[sys.argv[1]](*sys.argv[2:])
 
 
 if __name__ == "__main__":

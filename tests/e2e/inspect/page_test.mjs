@@ -1,6 +1,6 @@
 // Walks through the page of v3demu inspect as a user does, and prints what it shows as JSON.
 //
-// usage: node page_test.mjs CHROMIUM PROFILE_FOLDER ADDRESS picture|compute SCREENSHOT
+// usage: node page_test.mjs CHROMIUM PROFILE_FOLDER ADDRESS picture|compute|against|hostile|export SCREENSHOT
 import { chromium } from "playwright-core";
 
 const [program, profile, address, scenario, screenshot] = process.argv.slice(2);
@@ -160,8 +160,83 @@ async function debugCompute(page) {
   await page.locator("#writer").waitFor({ timeout: kPatience });
   const writer = await page.locator("#writer").innerText();
   await page.screenshot({ path: screenshot.replace(".png", "-memory.png") });
-  return { job: number, listing: listing.split("\n").length, program, address, writer, ...walk };
+  await page.evaluate(() => document.activeElement?.blur());
+  await page.keyboard.press("7");
+  const whole = await lookAtProfile(page);
+  return { whole, job: number, listing: listing.split("\n").length, program, address, writer, ...walk };
 }
+
+/// The profile: within the page, or one that was exported.
+async function lookAtProfile(page) {
+  const rows = page.locator('[data-table="jobs"] tbody tr');
+  await rows.first().waitFor({ timeout: kPatience });
+  await page.screenshot({ path: screenshot.replace(".png", "-profile.png") });
+  await rows.last().focus();
+  await page.keyboard.press("Enter");
+  const number = await rows.last().locator("td").first().innerText();
+  await page.locator("#profile-job h2", { hasText: `Job ${number} ` }).waitFor({ timeout: kPatience });
+  const instructions = await page.locator("#annotated tbody tr").count();
+  return { jobs: await rows.count(), instructions, cards: await page.locator(".cards").innerText(), hash: await page.evaluate(() => location.hash), number };
+}
+
+/// Two captures: from one to the other at the same place, and what differs.
+async function compare(page) {
+  const job = page.locator(".tree .row[data-job]").filter({ hasText: "compute" }).first();
+  await job.click();
+  await page.keyboard.press("4");
+  await page.locator("#summary li").first().waitFor({ timeout: kPatience });
+  await page.locator(".program tr.added, .program tr.removed").first().waitFor({ timeout: kPatience });
+  const lines = async (kind) => (await page.locator(`.program tr.${kind} td.text`).allInnerTexts()).map((text) => text.split("\n")[0].replace(/\s+/g, " ").trim());
+  const here = { added: await lines("added"), removed: await lines("removed"), title: await page.locator("header h1").innerText() };
+  const times = await job.locator(".faint, .good, .bad").allInnerTexts();
+  await page.screenshot({ path: screenshot });
+  await page.keyboard.press("o");
+  await page.locator("header h1").filter({ hasNotText: here.title }).waitFor({ timeout: kPatience });
+  await page.locator(".program tr.added, .program tr.removed").first().waitFor({ timeout: kPatience });
+  return { here, times, there: { added: await lines("added"), removed: await lines("removed"), title: await page.locator("header h1").innerText() }, hash: await page.evaluate(() => location.hash) };
+}
+
+const kHostile = `<img src=x onerror="document.title='ran'"></script><script>document.title='ran'</script>'"&quot;`;
+/// What the page decides by, and does not show alone.
+const kKeys = new Set(["kind", "stage", "code", "program", "address", "by", "registers", "flags"]);
+function hostile(value, key) {
+  if (typeof value === "string") return kKeys.has(key) ? value : value + kHostile;
+  if (Array.isArray(value)) return value.map((one) => hostile(one, key));
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, hostile(one, name)]));
+}
+
+/// All texts that come from a capture have elements, scripts and quotes in them, in all views.
+async function showHostile(page) {
+  await page.route("**/ask/**", async (route) => {
+    const response = await route.fetch();
+    if (!(response.headers()["content-type"] ?? "").startsWith("application/json")) return route.fulfill({ response });
+    return route.fulfill({ response, body: JSON.stringify(hostile(await response.json())) });
+  });
+  await page.reload();
+  await page.locator(".tree .row").first().waitFor({ timeout: kPatience });
+  await page.locator(".tree .row[data-job]").filter({ hasText: "compute" }).first().click();
+  const shown = [];
+  for (const view of ["shader", "listing", "program", "memory", "chip", "profile"]) {
+    await page.locator(`header [data-view="${view}"]`).click();
+    await page.locator("main").filter({ hasText: kHostile }).or(page.locator(view === "memory" ? "#address" : "#none")).first().waitFor({ timeout: kPatience });
+    shown.push({ view, elements: await page.locator("img, main script, iframe").count(), isText: (await page.locator("body").innerText()).includes(kHostile) });
+  }
+  // What an address says is of others, too.
+  const base = await page.evaluate(() => location.href.split("#")[0]);
+  await page.goto(`${base}#job=${encodeURIComponent(kHostile)}&patch=${encodeURIComponent(kHostile)}&stage=${encodeURIComponent(kHostile)}&view=${encodeURIComponent(kHostile)}`);
+  await page.locator(".edits", { hasText: "Edited" }).waitFor({ timeout: kPatience });
+  const elements = await page.locator("img, main script, iframe").count();
+  await page.screenshot({ path: screenshot });
+  return { shown, elements, tab: await page.title() };
+}
+
+async function showExport(page) {
+  const tables = await lookAtProfile(page);
+  return { ...tables, elements: await page.locator("img, main script, iframe").count(), tab: await page.title() };
+}
+
+const kScenarios = { picture: debugPixel, compute: debugCompute, against: compare, hostile: showHostile, export: showExport };
 
 const context = await chromium.launchPersistentContext(profile, {
   executablePath: program,
@@ -177,11 +252,12 @@ try {
   page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
   page.on("dialog", (dialog) => errors.push(`a dialog: ${dialog.message()}`));
   const elsewhere = [];
-  page.on("request", (request) => request.url().startsWith(new URL(address).origin) || request.url().startsWith("blob:") || elsewhere.push(request.url()));
+  const own = new URL(".", address).href;
+  page.on("request", (request) => request.url().startsWith(own) || request.url().startsWith("blob:") || request.url() === "data:," || elsewhere.push(request.url()));
   await page.goto(address);
-  await page.locator(".tree .row").first().waitFor({ timeout: kPatience });
+  if (scenario !== "export") await page.locator(".tree .row").first().waitFor({ timeout: kPatience });
   const title = await page.locator("header h1").innerText();
-  const found = scenario === "picture" ? await debugPixel(page) : await debugCompute(page);
+  const found = await kScenarios[scenario](page);
   console.log(JSON.stringify({ title, errors, elsewhere, ...found }));
 } catch (error) {
   await page.screenshot({ path: screenshot });
