@@ -177,6 +177,20 @@ std::string text_of(const draw::BlendConfig& b) {
                          name_of(Type::kBlendFactor, b.alpha_src), name_of(Type::kBlendFactor, b.alpha_dst));
 }
 
+/// A line for each stretch of targets of which text_of_target(target) is the same and not empty. Drivers set
+/// all alike, those included that the frame does not have.
+template <typename TextOf>
+void add_for_targets(Json* lines, const TextOf& text_of_target) {
+  for (size_t first = 0, end; first < tlb::kMaxRenderTargets; first = end) {
+    const std::string text = text_of_target(first);
+    for (end = first + 1; end < tlb::kMaxRenderTargets && text_of_target(end) == text;) ++end;
+    if (text.empty()) continue;
+    const bool one = end == first + 1;
+    lines->push_back(one ? absl::StrFormat("target %d: %s", first, text)
+                         : absl::StrFormat("targets %d to %d: %s", first, end - 1, text));
+  }
+}
+
 /// State that decides on fragments, line by line.
 Json state_of(const draw::DrawState& state) {
   Json lines = Json::array();
@@ -190,15 +204,16 @@ Json state_of(const draw::DrawState& state) {
     lines.push_back("stencil, front: " + text_of(state.front));
     lines.push_back("stencil, back: " + text_of(state.back));
   }
-  for (size_t rt = 0; rt < state.blend.size(); ++rt) {
-    if (cfg.blend && ((state.blend_enables >> rt) & 1))
-      lines.push_back(absl::StrFormat("blending of target %d: %s", rt, text_of(state.blend[rt])));
-    if (state.color_masks[rt] & 15)
-      lines.push_back(
-          absl::StrFormat("target %d: channels are not written: %s%s%s%s", rt,
-                          state.color_masks[rt] & 1 ? "R" : "", state.color_masks[rt] & 2 ? "G" : "",
-                          state.color_masks[rt] & 4 ? "B" : "", state.color_masks[rt] & 8 ? "A" : ""));
-  }
+  add_for_targets(&lines, [&](size_t rt) {
+    const bool blends = cfg.blend && ((state.blend_enables >> rt) & 1);
+    return blends ? "blending: " + text_of(state.blend[rt]) : "";
+  });
+  add_for_targets(&lines, [&](size_t rt) {
+    const uint32_t mask = state.color_masks[rt];
+    return mask & 15 ? absl::StrFormat("channels are not written: %s%s%s%s", mask & 1 ? "R" : "",
+                                       mask & 2 ? "G" : "", mask & 4 ? "B" : "", mask & 8 ? "A" : "")
+                     : "";
+  });
   if (cfg.draw_front != cfg.draw_back)
     lines.push_back(cfg.draw_front ? "back faces are culled" : "front faces are culled");
   lines.push_back(absl::StrFormat("clip window: %d, %d, %dx%d", state.clip_left, state.clip_bottom,

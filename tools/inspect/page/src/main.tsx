@@ -1,8 +1,8 @@
 import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, setContext } from "./api";
-import type { Capture, Draws, Time } from "./api";
-import { useAnswer, usePlace } from "./address";
+import type { Capture, Draws, Job, Time } from "./api";
+import { format, parse, useAnswer, usePlace } from "./address";
 import type { View } from "./address";
 import { Chip } from "./chip";
 import { History } from "./history";
@@ -42,6 +42,10 @@ function useTimes(capture: Capture, chosen: number, side: number, patch: string)
   }, [times, chosen]);
   return times;
 }
+
+/// The bin job of a frame for its render job, and the other way round.
+const otherHalf = (capture: Capture, job: Job, kind: Job["kind"]) =>
+  job.kind === kind ? undefined : capture.jobs.find((one) => one.kind === kind && one.client === job.client && one.submission === job.submission);
 
 function Page({ capture }: { capture: Capture }) {
   const [place, move] = usePlace();
@@ -100,6 +104,8 @@ function Page({ capture }: { capture: Capture }) {
   });
   const views: [View, string][] = [["picture", "Picture"], ["shader", "Shader"], ["listing", "Control list"], ["program", "Program"], ["memory", "Memory"], ["chip", "Chip"], ["profile", "Profile"]];
   const props = { capture, place, draws, times, otherTimes, move };
+  const rendered = job && otherHalf(capture, job, "render");
+  const binned = job?.kind === "render" ? otherHalf(capture, job, "bin") : undefined;
   return (
     <>
       <header>
@@ -126,11 +132,14 @@ function Page({ capture }: { capture: Capture }) {
         )}
         {place.view === "profile" && <ProfileView place={place} move={move} />}
         {!job && <p class="bad">There is no job {place.job}.</p>}
-        {job && place.view === "picture" && (job.kind === "render" ? <Picture place={place} draws={draws} other={capture.other} move={move} /> : <p>Only render jobs have pictures.</p>)}
+        {job && place.view === "picture" && (job.kind === "render" ? <Picture place={place} draws={draws} other={capture.other} move={move} /> : <p>Only render jobs have pictures. {rendered && <button id="rendered" onClick={() => move(goToJob(rendered))}>that of this frame: job {rendered.number}</button>}</p>)}
         {job && place.view === "shader" && <Shader job={job} place={place} time={times.get(job.number)} move={move} />}
         {job && place.view === "program" && <Program job={job} place={place} draws={draws} other={capture.other} time={times.get(job.number)} move={move} />}
         {job && place.view === "memory" && <Memory capture={capture} place={place} move={move} />}
         {job && place.view === "chip" && <Chip job={job} time={times.get(job.number)} />}
+        {job && place.view === "listing" && binned && (
+          <p>State and draws of this frame are set by the list of its bin job. <button id="binned" onClick={() => move({ ...goToJob(binned), view: "listing" })}>job {binned.number}</button></p>
+        )}
         {job && place.view === "listing" && <Listing job={job.number} />}
       </main>
       {place.view !== "profile" && (
@@ -150,6 +159,10 @@ function Start() {
   const shown = capture.value ?? last.current; // while that of the other side comes
   if (!shown) return <p>The capture is read ...</p>;
   if (shown.jobs.length === 0) return <p>The capture holds no jobs.</p>;
+  if (!new URLSearchParams(location.hash.replace(/^#/, "")).has("job")) {
+    const first = shown.jobs.find((job) => job.kind === "render") ?? shown.jobs.find((job) => job.kind === "compute");
+    history.replaceState(null, "", format({ ...parse(location.hash), ...(first ? goToJob(first) : {}) }));
+  }
   return <Page capture={shown} />;
 }
 

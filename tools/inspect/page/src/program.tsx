@@ -59,6 +59,9 @@ function useOther(job: Job, place: Place, draws: Draws | undefined, stage: strin
   return useAnswer(isWanted && found !== undefined ? `other ${side} ${job.number} ${found}` : undefined, (signal) => ask<Explanation>("explain", { job: job.number, code: Number(found), other: side }, signal));
 }
 
+/// Of a rule that the program breaks.
+const isBroken = (note: string) => /^(undefined|hardly-meant):/.test(note);
+
 export function Program({ job, place, draws, other, time, move }: Props) {
   const [chosen, setChosen] = useState<number>();
   const programs = programsOf(job, draws, time);
@@ -85,6 +88,11 @@ export function Program({ job, place, draws, other, time, move }: Props) {
       {explanation && (
         <>
           <ul class="state" id="summary">{explanation.summary.trim().split("\n").map((line) => <li key={line}>{line}</li>)}</ul>
+          {explanation.instructions.some((one) => one.notes.some(isBroken)) && (
+            <ul class="bad" id="broken">
+              {explanation.instructions.map((one, n) => one.notes.filter(isBroken).map((note) => <li key={`${n} ${note}`}>instruction {n}: {note}</li>))}
+            </ul>
+          )}
           {explanation.advice.length > 0 && <h2>Advice</h2>}
           <ul class="state" id="advice">{explanation.advice.map((line) => <li key={line}>{line}</li>)}</ul>
           <table class="program numbers">
@@ -110,7 +118,7 @@ export function Program({ job, place, draws, other, time, move }: Props) {
                     {chosen === n
                       ? <Edit address={code + 8 * n} text={one.text.replace(/ {2,}/g, " ")} place={place} move={move} close={() => setChosen(undefined)} />
                       : <button class="plain" onClick={() => setChosen(n)}>{one.text}</button>}
-                    {one.notes.map((note) => <div key={note} class={/^(undefined|hardly-meant):/.test(note) ? "bad" : "faint"}>{note}</div>)}
+                    {one.notes.map((note) => <div key={note} class={isBroken(note) ? "bad" : "faint"}>{note}</div>)}
                   </td>
                 </tr>
                 );
