@@ -31,6 +31,7 @@
 
 _Static_assert(sizeof(struct v3d_submit_cl) == 72 && sizeof(struct v3d_submit_tfu) == 88 &&
                    sizeof(struct v3d_submit_csd) == 88 && sizeof(struct v3d_multi_sync) == 48 &&
+                   sizeof(struct v3d_indirect_csd) == 128 && sizeof(struct v3d_submit_cpu) == 24 &&
                    sizeof(struct job_record) == 76,
                "the kernel's layout");
 
@@ -671,14 +672,32 @@ static void write_maps(struct file* file, struct pairs* sets) {
   give_back(bos, count);
 }
 
-/* Finds the pages of a BO that are not as the capture has them. @param keeps  they become so
- * @return false: it cannot be read */
-static bool find_changes(int fd, struct bo* bo, bool keeps, struct pairs* changes) {
+/* Words that the kernel writes on behalf of a job, between what the program left and what the GPU finds. */
+struct written_word {
+  uint32_t address, value;
+};
+struct written {
+  uint32_t count;
+  struct written_word words[3];
+};
+
+static void apply(const struct written* written, uint32_t address, uint64_t* page) {
+  for (uint32_t i = 0; written && i < written->count; ++i) {
+    const uint32_t at = written->words[i].address - address;
+    if (at < PAGE) memcpy((uint8_t*)page + at, &written->words[i].value, 4);
+  }
+}
+
+/* Finds the pages of a BO that are not as the capture has them. @param written  comes on top of what stands
+ * there; NULL: nothing @param keeps  they become so @return false: it cannot be read */
+static bool find_changes(int fd, struct bo* bo, const struct written* written, bool keeps,
+                         struct pairs* changes) {
   const uint8_t* memory = map_bo(fd, bo);
   if (memory && !bo->numbers) bo->numbers = calloc(bo->pages, sizeof *bo->numbers);
   for (uint32_t page = 0; memory && bo->numbers && page < bo->pages && !out.stopped; ++page) {
     uint64_t copy[PAGE / 8];
     memcpy(copy, memory + (size_t)page * PAGE, PAGE);
+    apply(written, bo->address + page * PAGE, copy);
     const uint32_t number = page_number(copy);
     if (number == bo->numbers[page]) continue;
     add_pair(changes, bo->address + page * PAGE, number);
@@ -689,7 +708,8 @@ static bool find_changes(int fd, struct bo* bo, bool keeps, struct pairs* change
 }
 
 /* What the jobs of a submission find. */
-static void write_before(int fd, struct file* file, struct bo** bos, uint32_t count) {
+static void write_before(int fd, struct file* file, struct bo** bos, uint32_t count,
+                         const struct written* written) {
   struct pairs sets = {0};
   if (file->context == 0) {
     if (out.contexts == MOST_CONTEXTS) return stop("more files were opened than a capture may have");
@@ -697,7 +717,8 @@ static void write_before(int fd, struct file* file, struct bo** bos, uint32_t co
   }
   write_maps(file, &sets);
   for (uint32_t i = 0; i < count; ++i)
-    if (!find_changes(fd, bos[i], true, &sets)) say("buffer object %u cannot be read", bos[i]->handle);
+    if (!find_changes(fd, bos[i], written, true, &sets))
+      say("buffer object %u cannot be read", bos[i]->handle);
   if (sets.count > 0) {
     put_head(RECORD_SETS, 4 + 4 * sets.count);
     put(&file->context, 4);
@@ -719,7 +740,7 @@ static void write_after(int fd, struct file* file, struct bo** bos, uint32_t cou
   for (uint32_t i = 0; i < count; ++i) {
     const bool own = (binner[0] && contains(bos[i], binner[0])) || (binner[1] && contains(bos[i], binner[1]));
     if (own || (i > 0 && bos[i] == bos[i - 1])) continue;
-    if (find_changes(fd, bos[i], false, &changes)) add_pair(&ranges, bos[i]->address, bos[i]->pages);
+    if (find_changes(fd, bos[i], NULL, false, &changes)) add_pair(&ranges, bos[i]->address, bos[i]->pages);
   }
   const uint32_t head[2] = {file->context, (uint32_t)(ranges.count / 2)};
   put_head(RECORD_AFTER, sizeof head + 4 * (ranges.count + changes.count));
@@ -740,14 +761,22 @@ struct submission {
   uint32_t binner[2];
   uint32_t num_jobs;
   struct job_record jobs[2];
+  bool is_indirect; /* workgroups are known once all that it waits for has ended */
+  struct v3d_indirect_csd indirect;
+  uint32_t counts_handle;
+  struct written written;
 };
 enum { MOST_LIST = 1 << 16, MOST_SYNCS = 1024, MOST_EXTENSIONS = 64 };
 
+/* Adds those of a list. */
 static bool take_handles(struct submission* s, uint64_t address, uint32_t count) {
   if (count > MOST_LIST) return false;
-  s->handles = calloc(count + 1, sizeof *s->handles);
-  s->num_handles = count;
-  return s->handles && get(s->handles, address, count * sizeof *s->handles);
+  uint32_t* grown = realloc(s->handles, (s->num_handles + count + 1) * sizeof *grown);
+  if (!grown) return false;
+  s->handles = grown;
+  if (!get(grown + s->num_handles, address, count * sizeof *grown)) return false;
+  s->num_handles += count;
+  return true;
 }
 
 static void add_sync(struct submission* s, uint32_t handle) {
@@ -764,6 +793,8 @@ static void take_extensions(struct submission* s, uint64_t address) {
         if (!get(&sem, syncs.in_syncs + n * sizeof sem, sizeof sem)) break;
         add_sync(s, sem.handle);
       }
+    if (extension.id == EXTENSION_INDIRECT_CSD && get(&s->indirect, address, sizeof s->indirect))
+      s->is_indirect = true;
     address = extension.next;
   }
 }
@@ -796,6 +827,23 @@ static bool take_csd(struct submission* s, const struct v3d_submit_csd* args, si
   return take_handles(s, args->bo_handles, args->bo_handle_count);
 }
 
+/* A dispatch whose workgroups a buffer object says, or queries: these the kernel does alone, and what they
+ * write the next job finds. */
+static bool take_cpu(struct submission* s, const struct v3d_submit_cpu* args) {
+  if (args->flags & SUBMIT_EXTENSION) take_extensions(s, args->extensions);
+  if (!s->is_indirect) return false;
+  const struct v3d_submit_csd* csd = &s->indirect.submit;
+  if (args->bo_handle_count != 1 || !take_handles(s, args->bo_handles, 1)) return false;
+  s->counts_handle = s->handles[0];
+  if (!take_handles(s, (uintptr_t)&s->indirect.indirect, 1)) return false;
+  add_sync(s, csd->in_sync);
+  s->jobs[0].kind = JOB_CSD;
+  memcpy(s->jobs[0].words, csd->cfg, sizeof csd->cfg);
+  s->jobs[0].words[7] = 1;
+  s->num_jobs = 1;
+  return take_handles(s, csd->bo_handles, csd->bo_handle_count);
+}
+
 static bool take_tfu(struct submission* s, const struct v3d_submit_tfu* args, size_t size) {
   add_sync(s, args->in_sync);
   const bool has_more = size >= sizeof *args;
@@ -816,12 +864,14 @@ static bool take_submission(struct submission* s, unsigned number, const void* a
     struct v3d_submit_cl cl;
     struct v3d_submit_csd csd;
     struct v3d_submit_tfu tfu;
+    struct v3d_submit_cpu cpu;
   } args;
   memset(&args, 0, sizeof args);
   if (!get(&args, (uintptr_t)argument, size < sizeof args ? size : sizeof args)) return false;
   s->syncs = calloc(MOST_SYNCS, sizeof *s->syncs);
   if (number == V3D_SUBMIT_CL) return take_cl(s, &args.cl);
   if (number == V3D_SUBMIT_CSD) return take_csd(s, &args.csd, size);
+  if (number == V3D_SUBMIT_CPU) return take_cpu(s, &args.cpu);
   return take_tfu(s, &args.tfu, size);
 }
 
@@ -963,6 +1013,36 @@ static bool wait_for_syncs(int fd, const struct submission* s, int64_t until) {
   return true;
 }
 
+static struct bo* bo_of(struct bo** bos, uint32_t count, uint32_t handle) {
+  for (uint32_t i = 0; i < count; ++i)
+    if (bos[i]->handle == handle) return bos[i];
+  return NULL;
+}
+
+/* What the kernel makes of an indirect dispatch. False: it dispatches nothing. */
+static bool resolve_indirect(int fd, struct submission* s, struct bo** bos, uint32_t count) {
+  const struct v3d_indirect_csd* args = &s->indirect;
+  struct bo* const from = bo_of(bos, count, s->counts_handle);
+  const struct bo* const to = bo_of(bos, count, args->indirect);
+  struct reader reader = {.fd = fd, .bos = bos, .count = count};
+  uint32_t groups[3] = {0};
+  if (!from || !to || args->offset % 4) return false;
+  const bool good = read_gpu(&reader, from->address + args->offset, (uint8_t*)groups, sizeof groups);
+  close_reader(&reader);
+  if (!good || !groups[0] || !groups[1] || !groups[2]) return false;
+  uint32_t* const cfg = s->jobs[0].words;
+  for (int i = 0; i < 3; ++i) cfg[i] = groups[i] << 16;
+  const uint32_t batches = (args->wg_size + 15) / 16 * (groups[0] * groups[1] * groups[2]);
+  const char* profile = profile_of(fd);
+  const bool less_one = profile && (strcmp(profile, "rpi4") == 0 || strcmp(profile, "rpi5-7.1.5") == 0);
+  cfg[4] = less_one ? batches - 1 : batches;
+  for (int i = 0; i < 3; ++i)
+    if (args->wg_uniform_offsets[i] != NO_UNIFORM)
+      s->written.words[s->written.count++] =
+          (struct written_word){to->address + 4 * args->wg_uniform_offsets[i], groups[i]};
+  return true;
+}
+
 /* Writes the jobs with an end behind them. @return where they begin */
 static uint64_t write_jobs(struct file* file, struct submission* s) {
   flush();
@@ -992,8 +1072,9 @@ static int record(int fd, unsigned long request, void* argument, struct file* fi
   if (!wait_for_syncs(fd, s, until) || !wait_for_bos(fd, bos, count, until))
     say("submission %u: what it waits for has not ended in time, and may change what is recorded",
         submission_number);
+  if (s->is_indirect && !resolve_indirect(fd, s, bos, count)) return next_ioctl(fd, request, argument);
   if (!begin_capture(fd)) return next_ioctl(fd, request, argument);
-  write_before(fd, file, bos, count);
+  write_before(fd, file, bos, count, &s->written);
   const uint64_t begin = write_jobs(file, s);
   const int result = next_ioctl(fd, request, argument);
   const int error = errno;
@@ -1030,17 +1111,11 @@ static int submit(int fd, unsigned long request, void* argument, struct file* fi
   return result;
 }
 
-/* Names what is not recorded, each kind once. */
-static void say_not_recorded(const struct file* file, unsigned number) {
-  static bool said_vc4, said_cpu;
-  bool* said = file->is_vc4 ? &said_vc4 : &said_cpu;
-  if (out.stopped || !open_by_signal || *said) return;
-  *said = true;
-  if (file->is_vc4)
-    say("jobs of the driver vc4 (Raspberry Pi 0 to 3) are not recorded");
-  else if (number == V3D_SUBMIT_CPU)
-    say("submission %u is a CPU job (queries, indirect dispatches): these are not recorded",
-        submission_number);
+static void say_not_recorded(void) {
+  static bool said;
+  if (out.stopped || !open_by_signal || said) return;
+  said = true;
+  say("jobs of the driver vc4 (Raspberry Pi 0 to 3) are not recorded");
 }
 
 static int submitted(int fd, unsigned long request, void* argument) {
@@ -1055,8 +1130,8 @@ static int submitted(int fd, unsigned long request, void* argument) {
   const uint32_t number_before = submission_number++;
   const struct frames frames_before = file->frames;
   int result;
-  if (file->is_vc4 || number == V3D_SUBMIT_CPU) {
-    say_not_recorded(file, number);
+  if (file->is_vc4) {
+    say_not_recorded();
     result = next_ioctl(fd, request, argument);
   } else if (!take_submission(&s, number, argument, request >> 16 & 0x3fff)) {
     result = next_ioctl(fd, request, argument);

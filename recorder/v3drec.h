@@ -73,6 +73,11 @@ struct v3d_submit_csd {
   uint64_t extensions;
   uint32_t flags, pad;
 };
+struct v3d_submit_cpu {
+  uint64_t bo_handles;
+  uint32_t bo_handle_count, flags;
+  uint64_t extensions;
+};
 struct v3d_wait_bo {
   uint32_t handle, pad;
   uint64_t timeout_ns;
@@ -92,7 +97,7 @@ enum { PARAM_HUB_IDENT3 = 3, PARAM_CORE0_IDENT0 = 4, PARAM_CORE0_IDENT1 = 5 };
 struct v3d_get_bo_offset {
   uint32_t handle, offset;
 };
-enum { SUBMIT_EXTENSION = 2, EXTENSION_MULTI_SYNC = 1 };
+enum { SUBMIT_EXTENSION = 2, EXTENSION_MULTI_SYNC = 1, EXTENSION_INDIRECT_CSD = 2 };
 struct v3d_extension {
   uint64_t next;
   uint32_t id, flags;
@@ -102,6 +107,13 @@ struct v3d_multi_sync {
   uint64_t in_syncs, out_syncs;
   uint32_t in_sync_count, out_sync_count, wait_stage, pad;
 };
+/* A dispatch of as many workgroups as the first buffer object of the CPU job says. */
+struct v3d_indirect_csd {
+  struct v3d_extension base;
+  struct v3d_submit_csd submit;
+  uint32_t indirect, offset, wg_size, wg_uniform_offsets[3];
+};
+enum { NO_UNIFORM = 0xffffffff };
 struct v3d_sem {
   uint32_t handle, flags;
   uint64_t point, mbz[2];

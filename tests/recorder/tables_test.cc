@@ -45,7 +45,7 @@ TEST(RecorderTables, RequestsAreThoseOfTheKernel) {
   EXPECT_TRUE(is(drm::request::kGetBoOffset, V3D_GET_BO_OFFSET, sizeof(v3d_get_bo_offset)));
   EXPECT_TRUE(is(drm::request::kSubmitTfu, V3D_SUBMIT_TFU, sizeof(v3d_submit_tfu)));
   EXPECT_TRUE(is(drm::request::kSubmitCsd, V3D_SUBMIT_CSD, sizeof(v3d_submit_csd)));
-  EXPECT_EQ(drm::request_nr(drm::request::kSubmitCpu), uint32_t{V3D_SUBMIT_CPU});
+  EXPECT_TRUE(is(drm::request::kSubmitCpu, V3D_SUBMIT_CPU, sizeof(v3d_submit_cpu)));
   EXPECT_EQ(drm::request_nr(drm::request::kSyncobjWait), uint32_t{SYNCOBJ_WAIT});
 }
 
@@ -63,6 +63,14 @@ TEST(RecorderTables, ArgumentsLieWhereTheKernelHasThem) {
   EXPECT_PLACE(v3d_submit_csd, drm::SubmitCsd, flags);
   EXPECT_PLACE(v3d_multi_sync, drm::MultiSync, in_syncs);
   EXPECT_PLACE(v3d_multi_sync, drm::MultiSync, in_sync_count);
+  EXPECT_PLACE(v3d_submit_cpu, drm::SubmitCpu, bo_handle_count);
+  EXPECT_PLACE(v3d_submit_cpu, drm::SubmitCpu, flags);
+  EXPECT_PLACE(v3d_submit_cpu, drm::SubmitCpu, extensions);
+  EXPECT_PLACE(v3d_indirect_csd, drm::IndirectCsd, submit);
+  EXPECT_PLACE(v3d_indirect_csd, drm::IndirectCsd, indirect);
+  EXPECT_PLACE(v3d_indirect_csd, drm::IndirectCsd, offset);
+  EXPECT_PLACE(v3d_indirect_csd, drm::IndirectCsd, wg_size);
+  EXPECT_PLACE(v3d_indirect_csd, drm::IndirectCsd, wg_uniform_offsets);
 #undef EXPECT_PLACE
   EXPECT_EQ(sizeof(v3d_multi_sync), sizeof(drm::MultiSync));
   EXPECT_EQ(sizeof(v3d_sem), sizeof(drm::Sem));
@@ -71,6 +79,7 @@ TEST(RecorderTables, ArgumentsLieWhereTheKernelHasThem) {
   EXPECT_EQ(int{PARAM_CORE0_IDENT1}, int{drm::kParamCore0Ident1});
   EXPECT_EQ(int{SUBMIT_EXTENSION}, int{drm::kSubmitExtension});
   EXPECT_EQ(int{EXTENSION_MULTI_SYNC}, int{drm::kExtMultiSync});
+  EXPECT_EQ(int{EXTENSION_INDIRECT_CSD}, int{drm::kExtCpuIndirectCsd});
 }
 
 TEST(RecorderTables, CapturesAreOfTheNewestFormat) {

@@ -112,6 +112,32 @@ over.set()
 for thread in threads:
     thread.join()
 """
+# Dispatches of as many workgroups as a buffer object says, which their program stores, too: of three; of none, which
+# runs nothing; and of one.
+INDIRECT = """
+import array, ctypes, sys
+sys.path.insert(0, sys.argv[1])
+import kernels, qpu_program, v3d_drm
+device = v3d_drm.Device(v3d_drm.RENDER)
+program, counts, result = device.bo(qpu_program.SIZE), device.bo(4096), device.bo(4096)
+U32, U64 = ctypes.c_uint32, ctypes.c_uint64
+SubmitCpu = v3d_drm.structure("SubmitCpu", bo_handles=U64, bo_handle_count=U32, flags=U32, extensions=U64)
+Indirect = v3d_drm.structure("Indirect", next=U64, id=U32, flags=U32, submit=v3d_drm.SubmitCsd, indirect=U32, offset=U32,
+                             wg_size=U32, wg_uniform_offsets=U32 * 3)
+handles = array.array("I", [bo.handle for bo in (program, result)])
+of_counts = array.array("I", [counts.handle])
+for groups, stored in ((3, 3), (0, 3), (1, 1)):
+    qpu_program.load(program, kernels.STORE, [result.address, 77], device.version)
+    counts.words[2:5] = memoryview(array.array("I", [groups, 1, 1]))
+    indirect = Indirect(id=2, indirect=program.handle, offset=8, wg_size=16)
+    indirect.wg_uniform_offsets[:] = [qpu_program.UNIFORMS // 4 + 1, 0xffffffff, 0xffffffff]
+    indirect.submit.cfg[:] = qpu_program.config(device, program, 1)
+    indirect.submit.bo_handles, indirect.submit.bo_handle_count = handles.buffer_info()
+    submit = SubmitCpu(bo_handles=of_counts.buffer_info()[0], bo_handle_count=1, flags=2, extensions=ctypes.addressof(indirect))
+    device.ioctl(v3d_drm.WRITE, 0x4b, submit)
+    device.wait(program)
+    assert result.words[0] == stored, list(result.words[:20])
+"""
 DISPATCH = [sys.executable, "-B", "-c", DISPATCHES, PROGRAMS]
 
 
@@ -213,6 +239,14 @@ class RecorderTest(unittest.TestCase):
 
     def test_a_signal_begins_and_ends_a_recording(self):
         self.assertEqual(self.dispatches("signalled", V3DREC_SIGNAL="USR2").count(JOB), 1)
+
+    def test_indirect_dispatches_are_recorded_as_what_they_become(self):
+        done, path = self.recorder.run("indirect", [sys.executable, "-B", "-c", INDIRECT, PROGRAMS], V3DEMU=V3DEMU)
+        self.assertEqual((done.returncode, done.stderr), (0, f"v3drec: records into {path}\n"))
+        status, jobs = self.recorder.compare(path)
+        self.assertEqual((status, [(job["kind"], job["equal"]) for job in jobs]), (0, 2 * [("compute", True)]))
+        written = [struct.unpack("<19I", payload)[3:6] for _, kind, payload in records(read(path)) if kind == JOB]
+        self.assertEqual(written, [(groups << 16, 1 << 16, 1 << 16) for groups in (3, 1)])
 
     def test_a_hang_is_recorded(self):
         for name, patience in (("waited", "60000"), ("impatient", "1")):
