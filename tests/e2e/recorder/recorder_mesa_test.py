@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """libv3drec.so around programs on Mesa's drivers: recordings of Vulkan, of OpenGL ES and of two of vkcube's frames replay to the very
-memory; a bit planted in a texture, or in what is recorded of an image, is found and named.
+memory; a bit planted in a texture, or in what is recorded of an image, a mode of blending and a rounding are found and named, a list
+that is no list and a fragment shader that does not end explained.
 
 usage: recorder_mesa_test.py V3DEMU LIBRARY FOLDER MESA_PREFIX VULKAN_TRIANGLE GL_OFFSCREEN
 """
@@ -8,17 +9,19 @@ import os
 import re
 import shutil
 import struct
+import subprocess
 import sys
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "tools", "scripts")]
 from gallery_parts.windows import Xvfb  # noqa: E402
-from recording import AFTER, PAGE_BYTES, Recorder, flipped, pages, read, records  # noqa: E402
+from recording import AFTER, PAGE_BYTES, Recorder, flipped, pages, place_of, read, records, replaced  # noqa: E402
 
 V3DEMU, LIBRARY, FOLDER, MESA, TRIANGLE, OFFSCREEN = sys.argv[1:7]
 # Of the texture in tests/e2e/gl/offscreen.c: its first two texels.
 TEXELS = bytes((0, 40, 80, 120, 31, 71, 111, 151))
+BLENDS = bytes((0, 0, 0, 8))  # of the packet Cfg Bits
 
 
 class RecorderOfMesaTest(unittest.TestCase):
@@ -29,6 +32,33 @@ class RecorderOfMesaTest(unittest.TestCase):
         done, cls.path = cls.recorder.run("offscreen", [OFFSCREEN, "surfaceless"])
         assert done.returncode == 0, done.stdout + done.stderr
         cls.data = read(cls.path)
+
+    def listing(self, job):
+        """What decode says of a job of the recording, by number."""
+        done = subprocess.run([V3DEMU, "decode", self.path], capture_output=True, text=True, timeout=300, check=True)
+        return re.search(rf"(?ms)^job {job}: .*?(?=^job |\Z)", done.stdout)[0]
+
+    def planted(self, name, job, places):
+        """A recording in which the job finds other bytes, by address."""
+        data, path = self.data, os.path.join(FOLDER, name + ".v3dcap")
+        for address, new in places.items():
+            replaced(data, place_of(data, job, address), new, path)
+            data = read(path)
+        return path
+
+    def only_image(self, path):
+        """That differs first."""
+        status, jobs = self.recorder.compare(path)
+        self.assertEqual(status, 1)
+        different = [job for job in jobs if not job["equal"]]
+        (image,) = different[0]["images"]
+        self.assertEqual((image["width"], image["height"]), (120, 90))
+        self.assertIn(f"{image['pixels']} pixels differ by up to {image['largest']} of 255, the first at {image['x']}:{image['y']}: ",
+                      self.recorder.replay(path, "--compare").stdout)
+        return image
+
+    def packet(self, job, name):
+        return int(re.search(rf"(?m)^  (0x[0-9a-f]+): {name}$", self.listing(job))[1], 16)
 
     def check_equal(self, path):
         status, jobs = self.recorder.compare(path)
@@ -85,6 +115,42 @@ class RecorderOfMesaTest(unittest.TestCase):
         first = found[0]
         self.assertEqual([(image["pixels"], image["largest"]) for image in first["images"]], [(1, 128)])
         self.assertEqual([(place["words"], place["largest"]) for place in first["memory"]], [(1, 1 << 23)])
+
+    def test_a_mode_of_blending_is_found(self):
+        # In place of sizes that triangles do not have: all is added to what was there.
+        bits = self.packet(1, "Cfg Bits")
+        blends = bytes(byte | bit for byte, bit in zip(self.data[place_of(self.data, 1, bits):][:4], BLENDS))
+        image = self.only_image(self.planted("blend", 1, {bits: blends, self.packet(1, "Point size"): bytes((84, 0x10, 0x01, 0x11, 1)),
+                                                          self.packet(1, "Line width"): bytes((83, 1, 1, 1, 1))}))
+        self.assertIn(image["largest"], (127, 128))  # the red that it was cleared to
+        self.assertIn(image["pixels"], range(120 * 90 * 45 // 100, 120 * 90 * 51 // 100))  # half of it is the triangle
+
+    def test_a_rounding_is_found(self):
+        program = re.search(r"(?s)^vertex program at \S+ uniforms at (0x[0-9a-f]+)\n.*?uniform \+(0x[0-9a-f]+): 0x3f000000 ", self.listing(1), re.M)
+        image = self.only_image(self.planted("rounding", 1, {int(program[1], 16) + int(program[2], 16): struct.pack("<f", 0.5 + 2.0 ** -13)}))
+        self.assertEqual(image["largest"], 1)
+        self.assertIn(image["pixels"], range(10, 120 * 90 // 4))
+
+    def explained(self, path, *said):
+        done = self.recorder.replay(path, "--explain-hang")
+        self.assertEqual((done.returncode, done.stderr), (1, ""), done.stdout)
+        for text in said:
+            self.assertIn(text, done.stdout)
+        return done.stdout
+
+    def test_a_list_that_is_no_list_is_explained(self):
+        at = self.packet(3, "Point size")
+        text = self.explained(self.planted("packet", 3, {at: b"\x7e"}), "job 3 of ", ", bin of client 1", f"0x{at:08x}")
+        self.assertRegex(text, r"(?m)^ > +job 3: bin")
+
+    def test_a_fragment_shader_that_does_not_end_is_explained(self):
+        code = int(re.search(r"(?m)^fragment program at (0x[0-9a-f]+)", self.listing(1))[1], 16)
+        chip = "4.2" if self.data[8:12] == b"rpi4" else "7.1"
+        loop = subprocess.run([V3DEMU, "asm", "--chip", chip, "--format", "bin", "-"], input=b"loop:\nb loop\nnop\nnop\nnop\n",
+                              capture_output=True, timeout=60, check=True).stdout
+        text = self.explained(self.planted("loop", 2, {code: loop}), "job 2 of ", ", render of client 1", "fragment thread",
+                              f"program 0x{code:08x}", "in a loop that does not end")
+        self.assertRegex(text, r"(?m)^ > +[0-3]  0x[0-9a-f]{8}  (b +|nop)")
 
 
 if __name__ == "__main__":

@@ -52,6 +52,29 @@ def pages(data):
     return [at + 8 for at, kind, _ in records(data) if kind == PAGE]
 
 
+def place_of(data, job, address):
+    """Where the memory at an address stands as the job of that number found it, if a page of the recording has it."""
+    numbers, jobs = {}, 0
+    for _, kind, payload in records(data):
+        if kind == MAPS:
+            numbers.clear()
+        elif kind == SETS:
+            words = struct.unpack(f"<{len(payload) // 4}I", payload)
+            numbers.update(zip(words[1::2], words[2::2]))
+        elif kind == JOB:
+            jobs += 1
+            if jobs == job:
+                return pages(data)[numbers[address & -PAGE_BYTES] - 1] + address % PAGE_BYTES
+    raise KeyError(f"job {job}")
+
+
+def replaced(data, at, new, path):
+    """Writes the data with other bytes at a place."""
+    with open(path, "wb") as file:
+        file.write(data[:at] + new + data[at + len(new):])
+    return path
+
+
 def flipped(data, at, bit, path):
     """Writes the data with one bit flipped."""
     changed = bytearray(data)
