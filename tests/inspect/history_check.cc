@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "gpu/tlb/color_codec.h"
 #include "gpu/tlb/tile_buffer.h"
 #include "tools/inspect/inspector.h"
@@ -146,7 +147,7 @@ void compare(Memory memory, const Followed& followed, Counts& counts) {
       std::string error;
       const auto right = is_right(memory, followed, store, sample, &error);
       if (!right) {
-        ++counts.kinds["not comparable: " + kind + ": " + error];
+        ++counts.kinds[absl::StrCat("not comparable: ", kind, ": ", error)];
         continue;
       }
       ++counts.compared;
