@@ -77,7 +77,7 @@ class Daemon:
         os.makedirs(folder, mode=0o700, exist_ok=True)
         self.log = open(self.log_path, "ab")  # pylint: disable=consider-using-with
         sanitizers = {"ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:exitcode=66:allocator_may_return_null=1:"
-                                      "quarantine_size_mb=128",
+                                      "quarantine_size_mb=64",
                       "UBSAN_OPTIONS": "print_stacktrace=1", "TSAN_OPTIONS": "halt_on_error=0"}
 
         def limit():
