@@ -1,4 +1,4 @@
-# Pieces of the programs that v3d_measure puts together, one behind each label; make_words makes
+# Pieces of the programs that v3dprobe puts together, one behind each label; make_words makes
 # v3d_words.h of them. Lines that begin with a version are of that chip alone.
 #
 # rf10 turns left      rf11 address of lookups   rf12 where the thread's result goes   rf13 bytes of a step

@@ -1,4 +1,4 @@
-/// This is the kernel's interface to V3D as far as v3d_measure needs it. The structures are those of Linux
+/// This is the kernel's interface to V3D as far as v3dprobe needs it. The structures are those of Linux
 /// include/uapi/drm/drm.h and v3d_drm.h, written out because boards often lack these headers;
 /// tests/tools/board_layout.c compares them.
 #pragma once
@@ -90,7 +90,7 @@ struct bo {
 static inline _Noreturn void fail(const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  fputs("v3d_measure: ", stderr);
+  fputs("v3dprobe: ", stderr);
   vfprintf(stderr, format, arguments);
   fputc('\n', stderr);
   va_end(arguments);

@@ -28,8 +28,8 @@ def row(**changes):
 
 MEASURED = {"name": "sfu", "parameters": {"used": "next"}, "unit": "clk", "right": True, "median": 12.0, "min": 11.9, "max": 12.2, "repetitions": 5,
             "constants": "sfu_stall", "work": 1000, "jobs": [[0, 1], [1, 2]]}
-BOARD = {"program": "v3d_measure", "format": 1, "quick": False, "board": "Raspberry Pi 4 Model B", "kernel": "6.12", "machine": "aarch64",
-         "chip": {"version": 42, "revision": 14, "slices": 2, "qpus": 8}, "idents": [], "reported_mhz": 0.0, "rows": [MEASURED], "clock_mhz": 499.9}
+BOARD = {"program": "v3dprobe", "format": 1, "quick": False, "board": "Raspberry Pi 4 Model B", "kernel": "6.12", "machine": "aarch64",
+         "chip": {"version": 42, "revision": 14, "slices": 2, "qpus": 8}, "idents": [], "reported_mhz": 0.0, "rows": [MEASURED], "clock_mhz": 499.9, "questions": []}
 
 
 class Calibrate(unittest.TestCase):
@@ -111,10 +111,10 @@ class Calibrate(unittest.TestCase):
         whole = json.dumps(BOARD)
         short = {key: value for key, value in MEASURED.items() if key != "work"}
         for text, message in (
-                (whole[:len(whole) // 2], "is no whole output of v3d_measure"), ("", "is no whole output"), ("[]", "is no output of v3d_measure"),
-                (json.dumps({**BOARD, "program": "other"}), "is no output of v3d_measure"),
-                (json.dumps({**BOARD, "format": 2}), "is of another version of v3d_measure: format 2, not 1"),
-                (json.dumps({**BOARD, "rows": {}}), '"rows" is missing, or not what v3d_measure writes'),
+                (whole[:len(whole) // 2], "is no whole output of v3dprobe"), ("", "is no whole output"), ("[]", "is no output of v3dprobe"),
+                (json.dumps({**BOARD, "program": "other"}), "is no output of v3dprobe"),
+                (json.dumps({**BOARD, "format": 2}), "is of another version of v3dprobe: format 2, not 1"),
+                (json.dumps({**BOARD, "rows": {}}), '"rows" is missing, or not what v3dprobe writes'),
                 (json.dumps({**BOARD, "rows": [MEASURED, short]}), 'row 2: "work" is missing'),
                 (json.dumps({**BOARD, "rows": [{**MEASURED, "median": "12"}]}), 'row 1: "median" is missing, or not'),
                 (json.dumps({**BOARD, "chip": {**BOARD["chip"], "qpus": 9}}), "no board has V3D 4.2 with 9 QPUs; --device chooses one")):

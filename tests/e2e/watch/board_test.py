@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""v3d_measure on an emulated board: its programs compute what they should and break no rule, its output is read, and
-tools/calibrate --board finds the model where the figures are the model's own.
+"""v3dprobe on an emulated board. Its rows: the programs compute what they should and break no rule, the output is read, and
+tools/calibrate --board finds the model where the figures are the model's own. Its questions: each is answered as the model assumes.
 
 usage: board_test.py SOURCE_FOLDER BUILD_FOLDER FOLDER BOARD
 """
@@ -13,12 +13,14 @@ import sys
 import unittest
 
 SOURCE, BUILD, FOLDER, BOARD = sys.argv[1:5]
-sys.path.insert(0, os.path.join(SOURCE, "tools", "scripts"))
+sys.path[:0] = [os.path.join(SOURCE, "tools", "scripts"), os.path.join(SOURCE, "bench", "measure")]
 from calibrate_parts import boards  # noqa: E402  pylint: disable=wrong-import-position
+from questions import QUESTIONS  # noqa: E402  pylint: disable=wrong-import-position
 
-V3DEMU, MEASURE = (os.path.join(BUILD, "bin", name) for name in ("v3demu", "v3d_measure"))
+V3DEMU, PROBE = (os.path.join(BUILD, "bin", name) for name in ("v3demu", "v3dprobe"))
 CLOCK_MHZ = {"rpi5": 960, "rpi4": 500}[BOARD]
 QPUS = {"rpi5": 12, "rpi4": 8}[BOARD]
+CHIP = {"rpi5": 71, "rpi4": 42}[BOARD]
 NAMES = {"clock", "sfu", "rep", "rotation", "product", "alu", "switch", "supergroups", "code", "uniforms", "chase", "stride", "ways", "scatter", "lookup", "gather", "read", "write",
          "copy", "dispatch", "transfer", "frame", "batch", "tfu", "tile", "tile_store", "tile_load"}
 
@@ -31,16 +33,48 @@ def calibrate(*options, status=0):
     return done.stdout, done.stderr
 
 
+def probe(*options, **environment):
+    environment = {**os.environ, "V3DEMU_SOCKET": os.path.join(FOLDER, "socket"), **environment}
+    return subprocess.run([V3DEMU, "run", "--mesa", "system", "--device", BOARD, "--", PROBE, *options], env=environment, capture_output=True,
+                          text=True, timeout=600, check=False)
+
+
+class Questions(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        os.makedirs(FOLDER, exist_ok=True)
+        cls.done = probe("--questions")
+
+    def test_each_is_answered_as_the_model_assumes(self):
+        self.assertEqual(self.done.returncode, 0, self.done.stderr)
+        answered = {row["name"]: row for row in json.loads(self.done.stdout)["questions"]}
+        self.assertEqual(set(answered), {question.name for question in QUESTIONS if CHIP in question.chips()})
+        self.assertEqual([(name, row["answer"]) for name, row in answered.items() if row["answer"] != row["assumed"]], [])
+
+    def test_words_tell_the_alternatives_apart(self):
+        words = {row["name"]: [int(word, 16) for word in row["words"].split()] for row in json.loads(self.done.stdout)["questions"]}
+        for question in QUESTIONS:
+            if CHIP not in question.chips():
+                continue
+            rows = question.rows()
+            self.assertEqual(len(words[question.name]), question.num_words(), question.name)
+            self.assertEqual(len({(tuple(expected), ulps) for _, expected, ulps in rows}), len(rows), f"{question.name}: alternatives are the same")
+            self.assertGreater(len(rows), 1, question.name)
+
+    def test_one_question_alone(self):
+        done = probe("--questions", "--only", "recip_bits")
+        self.assertEqual([row["name"] for row in json.loads(done.stdout)["questions"]], ["recip_bits"])
+        self.assertEqual(probe("--questions", "--rows").returncode, 2)
+
+
 class Board(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         os.makedirs(FOLDER, exist_ok=True)
         log = os.path.join(FOLDER, "log")
-        environment = {**os.environ, "V3DEMU_DEBUG": "hazard", "V3DEMU_LOG": log, "V3DEMU_SOCKET": os.path.join(FOLDER, "socket")}
         if os.path.exists(log):
             os.remove(log)
-        done = subprocess.run([V3DEMU, "run", "--mesa", "system", "--device", BOARD, "--", MEASURE, "--quick"], env=environment,
-                              capture_output=True, text=True, timeout=600, check=False)
+        done = probe("--quick", "--rows", V3DEMU_DEBUG="hazard", V3DEMU_LOG=log, V3DEMU_SOCKET=os.path.join(FOLDER, "socket_of_rows"))
         cls.status, cls.table = done.returncode, done.stderr
         cls.path = os.path.join(FOLDER, "measured.json")
         with open(cls.path, "w", encoding="utf-8") as file:

@@ -1,4 +1,4 @@
-"""What v3d_measure (bench/measure) found on a board, beside what the timing model predicts for the same rows: the program runs on the
+"""The times that v3dprobe (bench/measure) found on a board, beside what the timing model predicts for the same rows: the program runs on the
 emulated board, whose times mean nothing, and the jobs that it submits are replayed."""
 import collections
 import json
@@ -7,13 +7,13 @@ import sys
 
 from calibrate_parts.replayed import Failure, constants_of, jobs, run
 
-FORMAT = 1  # as in v3d_measure.c
+FORMAT = 1  # as in v3dprobe.c
 # By version of the chip and number of QPUs.
 PROFILES = {(42, 8): "rpi4", (71, 12): "rpi5", (71, 16): "rpi5-16"}
 ROW = {"name": str, "parameters": dict, "unit": str, "median": (int, float), "min": (int, float), "max": (int, float), "repetitions": int,
        "right": bool, "constants": str, "work": (int, float), "jobs": list}
 HEAD = {"board": str, "kernel": str, "machine": str, "chip": dict, "idents": list, "clock_mhz": (int, float), "reported_mhz": (int, float),
-        "quick": bool, "rows": list}
+        "quick": bool, "rows": list, "questions": list}
 
 Compared = collections.namedtuple("Compared", "name parameters unit measured least most predicted error constants right")
 
@@ -22,22 +22,22 @@ def fields(what, found, wanted):
     """Fails where one is missing or another thing than it should be."""
     for name, kind in wanted.items():
         if not isinstance(found, dict) or not isinstance(found.get(name), kind):
-            raise Failure(f"{what}: \"{name}\" is missing, or not what v3d_measure writes")
+            raise Failure(f"{what}: \"{name}\" is missing, or not what v3dprobe writes")
 
 
 def read(path):
-    """What v3d_measure printed, looked through."""
+    """What v3dprobe printed, looked through."""
     try:
         with open(path, encoding="utf-8") as file:
             results = json.load(file)
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from error
     except ValueError as error:
-        raise Failure(f"{path} is no whole output of v3d_measure: {error}") from error
-    if not isinstance(results, dict) or results.get("program") != "v3d_measure":
-        raise Failure(f"{path} is no output of v3d_measure")
+        raise Failure(f"{path} is no whole output of v3dprobe: {error}") from error
+    if not isinstance(results, dict) or results.get("program") != "v3dprobe":
+        raise Failure(f"{path} is no output of v3dprobe")
     if results.get("format") != FORMAT:
-        raise Failure(f"{path} is of another version of v3d_measure: format {results.get('format')}, not {FORMAT}")
+        raise Failure(f"{path} is of another version of v3dprobe: format {results.get('format')}, not {FORMAT}")
     fields(path, results, HEAD)
     fields(f"{path}, chip", results["chip"], {"version": int, "qpus": int, "slices": int, "revision": int})
     for number, row in enumerate(results["rows"], 1):
@@ -83,7 +83,7 @@ def predictions(v3demu, program, board, folder, only):
     capture, output = os.path.join(folder, f"{board}.v3dcap"), os.path.join(folder, f"{board}.json")
     options = ["--only", only] if only else []
     run(["sh", "-c", "exec \"$@\" > \"$0\"", output, v3demu, "capture", "--mesa", "system", "--device", board, "-o", capture, "--",
-         program, "--quick", *options])
+         program, "--quick", "--rows", *options])
     emulated, replayed = read(output), jobs(v3demu, capture)
     submit = constants_of(v3demu, board)["submit"] * 1e-6
     return {key_of(row): value(row, replayed, submit) for row in emulated["rows"]}
@@ -121,7 +121,7 @@ def main(options, build, folder):
     results = read(options.board)
     board = options.device or profile_of(results, options.board)
     only = {row["name"] for row in results["rows"]} - {"clock"}
-    predicted = predictions(os.path.join(build, "bin", "v3demu"), os.path.join(build, "bin", "v3d_measure"), board, folder,
+    predicted = predictions(os.path.join(build, "bin", "v3demu"), os.path.join(build, "bin", "v3dprobe"), board, folder,
                             only.pop() if len(only) == 1 else None)
     compared, unknown, absent = compare(results, predicted)
     if options.json:

@@ -1,7 +1,8 @@
-/// @file v3d_measure: how long a Raspberry Pi's GPU takes for small pieces of work, from which constants of
-/// v3demu's timing model follow. Build and run it on the board; send what it prints (docs/timing.md).
+/// @file v3dprobe: what a Raspberry Pi's GPU computes where no source tells (questions), and how long it
+/// takes for small pieces of work (rows), from which assumptions and constants of v3demu follow. Build and
+/// run it on the board; send what it prints (docs/recording.md).
 ///
-///     cc -O2 -o v3d_measure v3d_measure.c && ./v3d_measure > board.json
+///     cc -O2 -o v3dprobe v3dprobe.c && ./v3dprobe > board.json
 ///
 /// Most rows are the difference of two runs, one of which does more of the same, divided by how much more:
 /// what both have in common (the submit, the launch, caches that are cold) is in none. Times are those of the
@@ -15,6 +16,7 @@
 #include "v3d_lists.h"
 #include "v3d_lookups.h"
 #include "v3d_loops.h"
+#include "v3d_questions.h"
 
 static uint32_t expect_count(const struct loop* loop, uint32_t run, uint32_t batch, uint32_t lane) {
   (void)batch, (void)lane;
@@ -353,7 +355,7 @@ static void print_head(void) {
     fclose(file);
   }
   if (uname(&kernel) != 0) fail("uname: %s", strerror(errno));
-  printf("{\n  \"program\": \"v3d_measure\",\n  \"format\": %d,\n  \"quick\": %s,\n", FORMAT,
+  printf("{\n  \"program\": \"v3dprobe\",\n  \"format\": %d,\n  \"quick\": %s,\n", FORMAT,
          quick ? "true" : "false");
   print_text("board", model);
   print_text("kernel", kernel.release);
@@ -361,38 +363,13 @@ static void print_head(void) {
   printf("  \"chip\": {\"version\": %u, \"revision\": %u, \"slices\": %u, \"qpus\": %u},\n  \"idents\": [",
          device.version, device.revision, device.slices, device.qpus);
   for (uint32_t i = 0; i < NUM_IDENTS; ++i) printf("%s\"0x%08x\"", i ? ", " : "", device.idents[i]);
-  printf("],\n  \"reported_mhz\": %.1f,\n  \"rows\": [", reported_clock());
+  printf("],\n  \"reported_mhz\": %.1f,", reported_clock());
   fprintf(stderr, "%s: V3D %u.%u.%u, %u slices, %u QPUs; %s\n%-14s %-34s %12s %-5s %12s %12s\n", device.node,
           device.version / 10, device.version % 10, device.revision, device.slices, device.qpus,
           model[0] ? model : "no model in the device tree", "row", "of", "median", "", "least", "most");
 }
 
-static _Noreturn void usage(int status) {
-  fprintf(status ? stderr : stdout,
-          "usage: v3d_measure [--quick] [--only NAME] [--node PATH] > board.json\n"
-          "  --quick      little of everything, once: for the emulator\n"
-          "  --only NAME  rows whose names begin so, and the clock\n"
-          "  --node PATH  default: the first of /dev/dri/renderD* that is a V3D\n");
-  exit(status);
-}
-
-int main(int argc, char** argv) {
-  const char* node = NULL;
-  for (int i = 1; i < argc; ++i) {
-    if (strcmp(argv[i], "--quick") == 0)
-      quick = true;
-    else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
-      only = argv[++i];
-    else if (strcmp(argv[i], "--node") == 0 && i + 1 < argc)
-      node = argv[++i];
-    else
-      usage(strcmp(argv[i], "--help") == 0 ? 0 : 2);
-  }
-  device = open_device(node);
-  code_bo = make_bo(&device, 2 * (CODE_BYTES + UNIFORM_BYTES + RESULT_BYTES));
-  list_bo = make_bo(&device, 2 * LIST_BYTES);
-  data_bo = make_bo(&device, DATA_BYTES);
-  print_head();
+static void measure_rows(void) {
   measure_clock("first");
   measure_instructions();
   measure_code();
@@ -407,7 +384,71 @@ int main(int argc, char** argv) {
   measure_transfer();
   measure_tiles();
   measure_clock("last");
-  printf("\n  ],\n  \"clock_mhz\": %.2f\n}\n", clock_mhz);
+}
+
+enum { NUM_QUESTIONS = sizeof kQuestions / sizeof *kQuestions };
+
+static void ask_questions(void) {
+  for (uint32_t i = 0; i < NUM_QUESTIONS; ++i)
+    if (kQuestions[i].of[chip()] && wanted(kQuestions[i].name)) ask(&kQuestions[i], kQuestions[i].of[chip()]);
+}
+
+static void list_questions(void) {
+  static const char* const kChips[] = {"7.1", "4.2"};
+  for (uint32_t i = 0; i < NUM_QUESTIONS; ++i) {
+    printf("%s (%s): %s\n", kQuestions[i].name, kQuestions[i].where, kQuestions[i].asks);
+    for (uint32_t of = 0; of < 2; ++of) {
+      const struct asked* const asked = kQuestions[i].of[of];
+      for (uint32_t a = 0; asked && a < asked->alternative_count; ++a)
+        printf("  %s  %c %s\n", kChips[of], a == asked->assumed ? '*' : ' ', asked->alternatives[a].name);
+    }
+  }
+}
+
+static _Noreturn void usage(int status) {
+  fprintf(status ? stderr : stdout,
+          "usage: v3dprobe [--quick] [--rows | --questions] [--only NAME] [--node PATH] > board.json\n"
+          "       v3dprobe --list\n"
+          "  --quick      little of every row, once: for the emulator\n"
+          "  --rows       times alone\n"
+          "  --questions  what is computed, alone\n"
+          "  --only NAME  rows and questions whose names begin so, and the clock\n"
+          "  --node PATH  default: the first of /dev/dri/renderD* that is a V3D\n"
+          "  --list       the questions with their answers, of which * is what v3demu's model assumes; no "
+          "job is run\n");
+  exit(status);
+}
+
+int main(int argc, char** argv) {
+  const char* node = NULL;
+  bool rows = true, questions = true;
+  for (int i = 1; i < argc; ++i) {
+    if (strcmp(argv[i], "--quick") == 0)
+      quick = true;
+    else if (strcmp(argv[i], "--rows") == 0)
+      questions = false;
+    else if (strcmp(argv[i], "--questions") == 0)
+      rows = false;
+    else if (strcmp(argv[i], "--list") == 0)
+      return list_questions(), 0;
+    else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
+      only = argv[++i];
+    else if (strcmp(argv[i], "--node") == 0 && i + 1 < argc)
+      node = argv[++i];
+    else
+      usage(strcmp(argv[i], "--help") == 0 ? 0 : 2);
+  }
+  if (!rows && !questions) usage(2);
+  device = open_device(node);
+  code_bo = make_bo(&device, 2 * (CODE_BYTES + UNIFORM_BYTES + RESULT_BYTES));
+  list_bo = make_bo(&device, 2 * LIST_BYTES);
+  data_bo = make_bo(&device, DATA_BYTES);
+  print_head();
+  printf("\n  \"rows\": [");
+  if (rows) measure_rows();
+  printf("\n  ],\n  \"clock_mhz\": %.2f,\n  \"questions\": [", clock_mhz);
+  if (questions) ask_questions();
+  printf("\n  ]\n}\n");
   if (!all_right) fprintf(stderr, "some results are not what they must be: send the output all the same\n");
   return all_right ? 0 : 1;
 }
