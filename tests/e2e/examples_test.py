@@ -29,6 +29,7 @@ LEFT_OUT = {
     r"packaging/(demo|check|setup|debian-root)": "installs packages, takes minutes",
     r"packaging/mesa --source|v3demu run --mesa|meson |ninja ": "builds a Mesa; ctest e2e.mesa_devenv",
     r"tools/(gallery|calibrate)": "takes minutes; ctest e2e.samples.*, e2e.calibrate and e2e.board.*",
+    r"tools/evidence --add": "writes into the clone; ctest tools.evidence",
     r"tests/e2e/": "takes minutes; CI runs short forms",
     r"v3demu stop; rm -r": "removes the build",
     r"v3demu shader-db --mesa ": "two Mesas of one's own; ctest e2e.shader",

@@ -19,6 +19,8 @@
 #include "daemon/json_writer.h"
 #include "daemon/perf_map.h"
 #include "gpu/base/log.h"
+#include "gpu/chip/generation.h"
+#include "gpu/chip/profile.h"
 #include "gpu/perf/counters.h"
 #include "gpu/perf/record/sampling.h"
 #include "gpu/perf/timing/parameters.h"
@@ -90,7 +92,7 @@ class Replay {
         device_(profile_, pool_),
         jobs_(device_, options.counters) {
     device_.set_first_submit(options.first_submit);
-    json_.begin_object().key("jobs").begin_array();
+    begin_comparisons();
   }
 
   void set_parameters(const timing::Parameters& parameters) { device_.set_timing_parameters(parameters); }
@@ -160,6 +162,14 @@ class Replay {
     if (options_.counters) print_counters(result.counts);
     for (size_t i = 0; i < result.variants.size(); ++i)
       std::printf("  line %zu: %llu ns\n", i + 1, static_cast<unsigned long long>(result.variants[i]));
+  }
+
+  /// What tools/evidence must know of comparisons besides their jobs. A recording does not name its board.
+  void begin_comparisons() {
+    json_.begin_object().field("program", "v3demu replay --compare").field("format", 1);
+    json_.field("version", V3DEMU_VERSION).field("profile", profile_.name).key("chip").begin_object();
+    json_.field("version", chip::version_number(profile_.generation)).field("revision", profile_.revision);
+    json_.field("qpus", profile_.qpu_count()).end_object().key("jobs").begin_array();
   }
 
   void compare_with(const daemon::CapturedAfter& after) {

@@ -54,6 +54,11 @@ def is_nan(word):
     return word & 0x7fffffff > INF
 
 
+def ordered(word):
+    """An integer that counts floats."""
+    return -(word & 0x7fffffff) if word & MINUS else word
+
+
 def is_denormal(word):
     return 0 < word & 0x7fffffff < 0x800000
 

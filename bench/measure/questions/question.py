@@ -8,6 +8,8 @@ and after it, rf20, rf21 and so on are stored as results, a plane each. rf2 and 
 """
 import dataclasses
 
+from .floats import is_nan, ordered
+
 UNSTORED = 0x7a7a7a7a  # what results hold before the job
 CHIPS = (71, 42)
 LANES = 16
@@ -76,6 +78,19 @@ class Question:
             rows.append((name, flat, ulps))
         assert self.assumed in self.alternatives, self.name
         return rows
+
+    def answer_of(self, words):
+        """The first alternative that the results of a job agree with, as v3d_ask.h finds it; None: none."""
+        for name, expected, ulps in self.rows():
+            if all(self.agrees(a, b, ulps) for a, b in zip(expected, words)):
+                return name
+        return None
+
+    def agrees(self, expected, found, ulps):
+        nans = is_nan(expected), is_nan(found)
+        if expected == found or (self.floats and all(nans)):
+            return True
+        return ulps > 0 and not any(nans) and abs(ordered(expected) - ordered(found)) <= ulps
 
     def plane_words(self):
         if self.inputs:

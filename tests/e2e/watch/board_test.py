@@ -58,6 +58,7 @@ class Questions(unittest.TestCase):
                 continue
             rows = question.rows()
             self.assertEqual(len(words[question.name]), question.num_words(), question.name)
+            self.assertEqual(question.answer_of(words[question.name]), question.assumed, question.name)
             self.assertEqual(len({(tuple(expected), ulps) for _, expected, ulps in rows}), len(rows), f"{question.name}: alternatives are the same")
             self.assertGreater(len(rows), 1, question.name)
 
