@@ -26,5 +26,7 @@ void vc4_programs(Bytes input);   ///< programs of VideoCore IV, through the che
 void vc4_jobs(Bytes input);  ///< lists, records, uniforms and surfaces of VideoCore IV, through their checks
 void x_requests(Bytes input);  ///< what a client of v3demu-x11 sends
 void capture(Bytes input);     ///< files for `v3demu replay` and `v3demu decode`
+void debugger(Bytes input);    ///< what an editor sends to `v3demu debug`, and kernels under it
+void arrays(Bytes input);      ///< buffers and uniforms of `v3demu exec`, expressions of the debugger
 
 }  // namespace v3d::fuzz

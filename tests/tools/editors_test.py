@@ -49,10 +49,37 @@ class EditorsTest(unittest.TestCase):
     def test_every_word_of_the_samples_has_a_colour(self):
         for path in glob.glob(os.path.join(SOURCE, "samples", "qpu", "*.qasm")):
             with open(path, encoding="utf-8") as file:
-                for line in file.read().splitlines():
-                    coloured = tokens(line, self.patterns)
-                    for word in re.findall(r"[A-Za-z_][\w]*", re.sub(r"(#|//).*", "", line)):
-                        self.assertTrue(any(word in text for text, _ in coloured), f"{path}: {word} in {line}")
+                self.check_words(path, file.read())
+
+    def check_words(self, where, text):
+        for line in text.splitlines():
+            coloured = tokens(line, self.patterns)
+            for word in re.findall(r"[A-Za-z_]\w*", re.sub(r"(#|//).*", "", line)):
+                self.assertTrue(any(word in text for text, _ in coloured), f"{where}: {word} in {line}")
+
+    def test_every_word_of_the_tutorials_listings_has_a_colour(self):
+        with open(os.path.join(SOURCE, "docs", "qpu.md"), encoding="utf-8") as file:
+            page = file.read()
+        blocks = re.findall(r"(?ms)^```(\w*)\n(.*?)^```", page)
+        listings = [text for language, text in blocks if not language]
+        listings += [text for language, code in blocks if language == "python" for text in re.findall(r'(?s)"""\n(.*?)"""', code)]
+        listings += [text.replace("\\n", "\n") for text in re.findall(r"printf '(.*?)'", page)]
+        self.assertGreaterEqual(len(listings), 8)
+        for number, text in enumerate(listings, 1):
+            self.check_words(f"listing {number} of docs/qpu.md", text)
+
+    def test_every_name_of_the_instruction_set_has_a_colour(self):
+        with open(os.path.join(SOURCE, "gpu", "qpu", "isa", "isa.def"), encoding="utf-8") as file:
+            table = file.read()
+        for name in re.findall(r'V3D_QPU_OP\(\w+, +"(\w+)"', table):
+            self.check_words("an operation", f"  {name} rf1, rf2")
+        for name in re.findall(r'V3D_QPU_WADDR\(\w+, +\d+, +\w+, +"(\w+)"', table):
+            self.check_words("a register", f"  mov {name}, rf2")
+        for name in re.findall(r'V3D_QPU_SIGNAL\(\w+, +"(\w+)"', table):
+            self.check_words("a signal", f"  nop ; nop ; {name}")
+        for suffix in re.findall(r'V3D_QPU_(?:UNPACK|COND|FLAG_WRITE)\(\w+, "\.(\w+)"', table):
+            self.assertIn(("." + suffix, "storage.modifier"), tokens(f"  fmov.{suffix} rf1, rf2", self.patterns))
+            self.assertIn(("." + suffix, "storage.modifier"), tokens(f"  fmov rf1, rf2.{suffix}", self.patterns))
 
     def test_files_and_options_exist(self):
         package = load("package.json")["contributes"]

@@ -58,7 +58,7 @@ class Evidence(unittest.TestCase):
 
     def run_it(self, *options, status=0):
         """What it says of errors."""
-        return self.run_alone("--folder", self.path("sent"), "--page", self.path("page.md"), *options, status=status)
+        return self.run_alone("--folder", self.path("sent"), "--page", self.path("page.out"), *options, status=status)
 
     def run_alone(self, *options, status=0):
         errors, sys.argv[1:] = io.StringIO(), options
@@ -76,7 +76,7 @@ class Evidence(unittest.TestCase):
         return self.path(name)
 
     def page(self):
-        with open(self.path("page.md"), encoding="utf-8") as file:
+        with open(self.path("page.out"), encoding="utf-8") as file:
             return file.read()
 
     def line(self, start):

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -30,6 +31,23 @@ using Json = nlohmann::json;
 /// What stands in files need not be text.
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
+/// More than an editor asks for. What is nested deeper is no message.
+constexpr size_t kMostNesting = 64, kMostBreakpoints = 4096, kMostReferences = 1 << 20;
+
+/// Nothing: it is no JSON, or nested too deep for functions that call themselves.
+std::optional<Json> parse(const std::string& text) {
+  bool fits = true;
+  Json json = Json::parse(
+      text,
+      [&](int depth, Json::parse_event_t, const Json&) {
+        fits = fits && static_cast<size_t>(depth) <= kMostNesting;
+        return fits;
+      },
+      false);
+  if (!fits || json.is_discarded()) return {};
+  return json;
+}
+
 /// What a request cannot have, for its response.
 struct Refusal {
   std::string text;
@@ -41,6 +59,12 @@ int id_of(uint64_t thread) { return static_cast<int>(thread) + 1; }
 class Adapter {
  public:
   explicit Adapter(Messages& messages) : messages_(messages) {}
+  /// What the session tells until it has ended asks it for its buffers.
+  ~Adapter() {
+    if (session_) session_->end();
+  }
+  Adapter(const Adapter&) = delete;
+  Adapter& operator=(const Adapter&) = delete;
   bool serve();
 
  private:
@@ -74,7 +98,7 @@ class Adapter {
   KernelSession& session();
   bool is_kernel(const Json& source) const;
   uint64_t thread_of(const Json& arguments) const;
-  int line_here(int line) const { return line - (lines_from_1_ ? 1 : 0) + 1; }
+  int64_t line_here(int64_t line) const { return line + (lines_from_1_ ? 0 : 1); }
   int line_there(int line) const { return line - (lines_from_1_ ? 0 : 1); }
   int reference(const Branch& branch);
   std::string place_of(uint64_t thread);
@@ -128,11 +152,12 @@ bool Adapter::serve() {
   while (!over_) {
     const auto text = messages_.read();
     if (!text) break;
-    const Json message = Json::parse(*text, nullptr, false);
-    if (!message.is_object() || !message.contains("seq") || !message["seq"].is_number_integer()) return false;
-    if (message.value("type", Json()) == "request") handle(message);
+    const auto message = parse(*text);
+    if (!message || !message->is_object() || !message->contains("seq") ||
+        !(*message)["seq"].is_number_integer())
+      return false;
+    if (message->value("type", Json()) == "request") handle(*message);
   }
-  session_.reset();
   return over_;
 }
 
@@ -246,7 +271,8 @@ Json Adapter::launch(const Json& arguments) {
   auto outputs = tools::read_outputs(options, *kernel);
   if (!outputs.ok()) throw Refusal{std::string(outputs.status().message())};
   outputs_ = *std::move(outputs);
-  path_ = std::filesystem::absolute(options.file).lexically_normal().string();
+  std::error_code error;
+  path_ = std::filesystem::absolute(options.file, error).lexically_normal().string();
   stops_on_entry_ = arguments.value("stopOnEntry", false);
   const bool four_threads = kernel->four_threads;
   const std::vector<uint64_t> words = kernel->words;
@@ -274,8 +300,11 @@ Json Adapter::set_breakpoints(const Json& arguments) {
   const std::vector<int>& lines = to.kernel().lines;
   Json told = Json::array();
   std::vector<Breakpoint> breakpoints;
-  for (const Json& wanted : arguments.value("breakpoints", Json::array())) {
-    const int line = line_here(wanted.at("line").get<int>());
+  const Json all = arguments.value("breakpoints", Json::array());
+  if (all.size() > kMostBreakpoints)
+    throw Refusal{absl::StrCat("more than ", kMostBreakpoints, " breakpoints")};
+  for (const Json& wanted : all) {
+    const int64_t line = line_here(wanted.at("line").get<int32_t>());
     Breakpoint breakpoint{.id = next_breakpoint_++};
     Json answer{{"id", breakpoint.id}, {"verified", false}, {"line", wanted.at("line")}};
     const auto found = std::find_if(lines.begin(), lines.end(), [&](int l) { return l >= line; });
@@ -383,6 +412,7 @@ Json Adapter::stack_trace(const Json& arguments) {
 }
 
 int Adapter::reference(const Branch& branch) {
+  if (branches_.size() == kMostReferences) throw Refusal{"more variables than are kept until it goes on"};
   branches_.push_back(branch);
   return static_cast<int>(branches_.size());
 }
@@ -459,10 +489,12 @@ Json Adapter::read_memory(const Json& arguments) {
   uint32_t base;
   const auto reference = arguments.at("memoryReference").get<std::string>();
   if (!absl::SimpleHexAtoi(reference, &base)) throw Refusal{"\"" + reference + "\" is no address"};
-  const int64_t address = base + arguments.value("offset", int64_t{0}),
-                count = arguments.at("count").get<int64_t>();
-  if (address < 0 || address > UINT32_MAX || count < 0 || count > kMost)
+  const auto offset = arguments.value("offset", int64_t{0}), count = arguments.at("count").get<int64_t>();
+  constexpr int64_t kEnd = UINT32_MAX;
+  if (offset < -kEnd || offset > kEnd || base + offset < 0 || base + offset > kEnd || count < 0 ||
+      count > kMost)
     throw Refusal{"there is no such memory"};
+  const int64_t address = base + offset;
   std::string bytes;
   const bool halted = session().look([&](const auto&, const mmu::AddressSpace& space) {
     for (int64_t at = address;
