@@ -1,8 +1,8 @@
-/// A question is a dispatch whose results tell which of several assumptions a board keeps. The table
-/// (v3d_questions.h) is made of questions/.
+/// A question is a job whose results tell which of several assumptions a board keeps: a dispatch, a tile that
+/// is loaded and stored, or mip levels by the TFU. The table (v3d_questions.h) is made of questions/.
 #pragma once
 
-#include "v3d_rows.h"
+#include "v3d_frames.h"
 
 struct alternative {
   const char* name;
@@ -15,11 +15,11 @@ enum { FROM_NOTHING, FROM_MEMORY, FROM_RESULTS };
 
 /// What one of the chips is asked.
 struct asked {
-  const uint64_t* code;
+  const uint64_t* code;  ///< null: no dispatch
   uint32_t code_count;
   const uint64_t* before;  ///< a dispatch before that of the question, or null
   uint32_t before_count;
-  const uint64_t* uniforms;
+  const uint64_t* uniforms;  ///< of a tile and of the TFU, what they are told
   uint32_t uniform_count;
   const uint64_t* memory;
   uint32_t memory_count;
@@ -27,7 +27,10 @@ struct asked {
   uint32_t alternative_count, assumed;
 };
 
+enum kind { ASKS_DISPATCH, ASKS_TILE, ASKS_TFU };
+
 struct question {
+  enum kind kind;
   const char *name, *where, *asks;
   const struct asked* of[2];          ///< of 7.1 and 4.2; null: that chip is not asked
   uint32_t words;                     ///< of the results that are compared
@@ -37,7 +40,10 @@ struct question {
   struct {
     uint32_t workgroups, size, per_supergroup, batches, batches_of_supergroup, offset, propagate_nans;
   } dispatch;
+  uint32_t in_memory;  ///< the results are words of the question's memory, from this one on; NOT_IN_MEMORY
 };
+
+enum { NOT_IN_MEMORY = 0x7fffffff };
 
 enum { ASKED_RESULTS = 1 << 16, MOST_RESULTS = 1024 };
 
@@ -77,6 +83,49 @@ static int dispatch(const struct question* q, const uint64_t* code, uint32_t cou
   return refused;
 }
 
+static int submit_or_refuse(const struct run* run) {
+  const int refused = try_submit(run);
+  if (refused == 0) wait_bo(&device, &data_bo);
+  return refused;
+}
+
+/// What Python's Tile says, in its order.
+static int tile(const struct asked* asked) {
+  enum { LOADED, LOADED_BYTES, STORED, STORED_BYTES, HALVES, WIDTH, HEIGHT, SAMPLES };
+  uint32_t told[SAMPLES + 1];
+  locate((uint8_t*)told, asked->uniforms, SAMPLES + 1);
+  const uint32_t type_42 = told[HALVES] ? 6 : 2, type_71 = told[HALVES] ? 9 : 8;
+  const struct tile_format loaded = {.image_format = told[LOADED],
+                                     .bytes = told[LOADED_BYTES],
+                                     .block_height = told[SAMPLES] ? 8 : 0,
+                                     .type_42 = type_42,
+                                     .type_71 = type_71,
+                                     .bpp = told[HALVES]};
+  const struct tile_format stored = {.image_format = told[STORED], .bytes = told[STORED_BYTES]};
+  const struct frame f = {.width = told[WIDTH],
+                          .height = told[HEIGHT],
+                          .format = &loaded,
+                          .load = true,
+                          .store = true,
+                          .image = data_bo.address,
+                          .stored_as = &stored,
+                          .stored_image = data_bo.address + SECOND_DATA,
+                          .samples = told[SAMPLES] != 0};
+  const struct run run = frame(0, &f);
+  return submit_or_refuse(&run);
+}
+
+/// ICFG, IIA, IIS, IOA, IOS, IOC.
+static int make_levels(const struct asked* asked) {
+  uint32_t told[6];
+  locate((uint8_t*)told, asked->uniforms, 6);
+  const struct run run = {
+      .kind = TRANSFER,
+      .tfu = {
+          .icfg = told[0], .iia = told[1], .iis = told[2], .ioa = told[3], .ios = told[4], .ioc = told[5]}};
+  return submit_or_refuse(&run);
+}
+
 /// Of two floats, how many others lie between them, and one.
 static uint32_t ulps_between(uint32_t a, uint32_t b) {
   const int64_t x = a >> 31 ? -(int64_t)(a & 0x7fffffff) : (int64_t)a;
@@ -103,12 +152,17 @@ static int results_of_question(const struct question* q, const struct asked* ask
   uint32_t* const stored = asked_results();
   for (uint32_t i = 0; i < ASKED_RESULTS / 4; ++i) stored[i] = q->fill;
   locate(data_bo.map, asked->memory, asked->memory_count);
-  locate(code_bo.map + 2 * CODE_BYTES, asked->uniforms, asked->uniform_count);
+  if (asked->code) locate(code_bo.map + 2 * CODE_BYTES, asked->uniforms, asked->uniform_count);
   int refused = asked->before ? dispatch(q, asked->before, asked->before_count) : 0;
   for (uint32_t i = 0; i < ASKED_RESULTS / 4; ++i) stored[i] = q->fill;
-  if (refused == 0) refused = dispatch(q, asked->code, asked->code_count);
+  if (refused == 0)
+    refused = q->kind == ASKS_TILE  ? tile(asked)
+              : q->kind == ASKS_TFU ? make_levels(asked)
+                                    : dispatch(q, asked->code, asked->code_count);
+  const uint32_t* const from =
+      q->in_memory == NOT_IN_MEMORY ? stored : (const uint32_t*)(const void*)data_bo.map + q->in_memory;
   for (uint32_t i = 0; i < q->words; ++i)
-    results[i] = stored[i / q->plane_words * q->plane_pitch + i % q->plane_words];
+    results[i] = from[i / q->plane_words * q->plane_pitch + i % q->plane_words];
   return refused;
 }
 

@@ -1,5 +1,6 @@
 /// These functions write the control lists of a frame in which nothing is drawn: each tile is loaded, or not,
-/// and stored, or not. Packets and fields: Mesa src/broadcom/cle/v3d_packet.xml.
+/// and stored, or not, in the same format or in another one. Packets and fields: Mesa
+/// src/broadcom/cle/v3d_packet.xml.
 #pragma once
 
 #include "v3d_device.h"
@@ -24,6 +25,10 @@ struct frame {
   const struct tile_format* format;
   bool load, store;
   uint32_t image;  ///< address
+  /// Another image that is stored. Null: the same one.
+  const struct tile_format* stored_as;
+  uint32_t stored_image;
+  bool samples;  ///< four of each pixel, of which all are loaded and the average is stored
 };
 
 /// Bytes, and the address that they have.
@@ -72,20 +77,27 @@ enum {
   TILE_LIST_INITIAL_BLOCK_SIZE = 126,
 };
 
-static inline uint32_t tile_height(const struct tile_format* f) { return f->bpp == 0 ? 64 : 32; }
-static inline uint32_t tiles_across(const struct frame* f) { return (f->width + 63) / 64; }
+static inline uint32_t tile_width(const struct frame* f) { return f->samples ? 32 : 64; }
+static inline uint32_t tile_height(const struct frame* f) {
+  return f->samples || f->format->bpp != 0 ? 32 : 64;
+}
+static inline uint32_t log2_code(uint32_t pixels) { return pixels == 64 ? 3 : 2; }  // pixels = 8 << code
+static inline uint32_t tiles_across(const struct frame* f) {
+  return (f->width + tile_width(f) - 1) / tile_width(f);
+}
 static inline uint32_t tiles_down(const struct frame* f) {
-  return (f->height + tile_height(f->format) - 1) / tile_height(f->format);
+  return (f->height + tile_height(f) - 1) / tile_height(f);
 }
 
 static inline void write_bin_list(uint32_t version, const struct frame* f, struct list* list) {
   packet(list, NUMBER_OF_LAYERS, 2);  // one, stored minus 1
   uint8_t* const config = packet(list, TILE_BINNING_MODE_CFG, 9);
   if (version >= 71) {
-    set(config, 8, 3, 3);                                      // 8 << 3 pixels wide
-    set(config, 11, 3, tile_height(f->format) == 64 ? 3 : 2);  // and high
+    set(config, 8, 3, log2_code(tile_width(f)));
+    set(config, 11, 3, log2_code(tile_height(f)));
   } else {
     set(config, 12, 2, f->format->bpp);
+    set(config, 14, 1, f->samples);
   }
   set(config, 32, 16, f->width - 1);
   set(config, 48, 16, f->height - 1);
@@ -102,13 +114,17 @@ static inline void write_clear(uint32_t version, struct list* list) {
 }
 
 static inline void write_access(struct list* list, uint8_t opcode, const struct frame* f) {
-  const struct tile_format* const format = f->format;
+  enum { AVERAGE = 1, ALL_SAMPLES = 3 };
+  const bool stores = opcode == STORE_TILE_BUFFER_GENERAL, other = stores && f->stored_as;
+  const struct tile_format* const format = other ? f->stored_as : f->format;
+  const uint32_t height = f->samples && !stores ? 2 * f->height : f->height;
   uint8_t* const access = packet(list, opcode, 13);
   set(access, 0, 4, format->buffer);
   set(access, 4, 3, format->block_height ? LAYOUT_UIF : LAYOUT_ROWS);
+  if (f->samples) set(access, 10, 2, stores ? AVERAGE : ALL_SAMPLES);
   set(access, 12, 6, format->image_format);
-  set(access, 28, 20, format->block_height ? f->height / format->block_height : f->width * format->bytes);
-  set(access, 64, 32, f->image);
+  set(access, 28, 20, format->block_height ? height / format->block_height : f->width * format->bytes);
+  set(access, 64, 32, other ? f->stored_image : f->image);
 }
 
 static inline void write_empty_store(struct list* list) {
@@ -137,14 +153,15 @@ static inline void write_render_config(uint32_t version, const struct frame* f, 
   uint8_t* const common = packet(list, TILE_RENDERING_MODE_CFG, 9);
   set(common, 8, 16, f->width);
   set(common, 24, 16, f->height);
+  set(common, 42, 1, f->samples);
   set(common, 46, 1, 1);  // no early depth test
   set(common, 47, 4, format->depth_type);
   if (version >= 71) {
-    set(common, 52, 3, 3);
-    set(common, 55, 3, tile_height(format) == 64 ? 3 : 2);
+    set(common, 52, 3, log2_code(tile_width(f)));
+    set(common, 55, 3, log2_code(tile_height(f)));
     uint8_t* const target = packet(list, TILE_RENDERING_MODE_CFG, 9);
     set(target, 0, 3, 2);
-    set(target, 18, 7, (32u << format->bpp) - 1);  // two rows of a tile in units of 128 bits
+    set(target, 18, 7, (tile_width(f) / 2 << format->bpp) - 1);  // two rows of a tile in units of 128 bits
     set(target, 25, 2, format->bpp);
     set(target, 27, 5, format->type_71);
     set(target, 32, 32, format->clear[0]);

@@ -51,7 +51,8 @@ static void set_dispatch(struct run* run, uint32_t code, uint32_t uniforms, uint
   run->cfg[6] = uniforms;
 }
 
-static void submit(const struct run* run) {
+/// 0, or the errno of the kernel's refusal.
+static int try_submit(const struct run* run) {
   const uint32_t handles[] = {code_bo.handle, data_bo.handle, list_bo.handle};
   int result;
   if (run->kind == TRANSFER) {
@@ -68,8 +69,14 @@ static void submit(const struct run* run) {
     memcpy(csd.cfg, run->cfg, sizeof csd.cfg);
     result = call(device.fd, IOCTL_SUBMIT_CSD, &csd);
   }
-  if (result != 0) fail("a job is refused: %s", strerror(errno));
+  if (result != 0) return errno;
   num_jobs += run->kind == FRAME ? 2 : 1;
+  return 0;
+}
+
+static void submit(const struct run* run) {
+  const int refused = try_submit(run);
+  if (refused != 0) fail("a job is refused: %s", strerror(refused));
 }
 
 static double seconds_of(const struct run* run) {

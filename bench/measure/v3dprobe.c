@@ -13,7 +13,6 @@
 
 #include <sys/utsname.h>
 
-#include "v3d_lists.h"
 #include "v3d_lookups.h"
 #include "v3d_loops.h"
 #include "v3d_questions.h"
@@ -180,26 +179,6 @@ static const struct tile_format kFormats[] = {
     {"d24, UIF", FORMAT_D24S8, BUFFER_DEPTH, 4, 8, 2, 8, 0, 1, {0}, {0xffffff00}},
     {"d32f, UIF", FORMAT_D32F, BUFFER_DEPTH, 4, 8, 2, 8, 0, 0, {0}, {0x3f800000}},
 };
-
-/// @param number  of the two runs of a row
-static struct run frame(uint32_t number, const struct frame* f) {
-  uint8_t* const bytes = list_bo.map + number * LIST_BYTES;
-  const uint32_t address = list_bo.address + number * LIST_BYTES;
-  struct list bin = {bytes, address, 0}, render = {bytes + RENDER_LIST, address + RENDER_LIST, 0};
-  struct list tile = {bytes + TILE_LIST, address + TILE_LIST, 0};
-  write_bin_list(device.version, f, &bin);
-  write_tile_list(f, &tile);
-  write_render_list(device.version, f, &tile, address + TILE_MEMORY, &render);
-  struct run run = {.kind = FRAME, .times = 1};
-  run.cl = (struct submit_cl_args){.bcl_start = bin.address,
-                                   .bcl_end = bin.address + bin.size,
-                                   .rcl_start = render.address,
-                                   .rcl_end = render.address + render.size,
-                                   .qma = address + TILE_MEMORY,
-                                   .qms = LIST_BYTES - TILE_MEMORY,
-                                   .qts = address + TILE_STATE};
-  return run;
-}
 
 /// Whether all pixels that are looked at are the colour that the tile buffer was cleared to.
 static bool cleared(const struct frame* f) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -88,7 +89,10 @@ TEST_F(AssemblyTest, ForeignWords) {
         "0: 0x38003186bb03f000\n1: 0x38003186bb03f000\n", "[0] 0x38003186bb03f000\n[ 1] 0x38003186bb03f000\n",
         "0x0000: 0x38003186bb03f000 nop ; nop\n0x0008: 0x38003186bb03f000  nop                 ; nop\n",
         "code = [\n    0x38003186bb03f000,\n    0x38003186bb03f000,\n]\n",
-        "38003186bb03f000 38003186BB03F000"}) {
+        "38003186bb03f000 38003186BB03F000",
+        "/* 0 */ 0x38003186bb03f000 /* nop */, /* 1 */ 0x38003186bb03f000\n",
+        " 8  38003186bb03f000  nop ; nop\n10 38003186bb03f000\n",
+        "0xbb03f000, 0x38003186, // nop\n{ 0xbb03f000, 0x38003186 }\n"}) {
     file("p.txt", text);
     EXPECT_EQ(v3demu("disasm --plain p.txt | " V3DEMU_TEST_COMMAND " asm -").output, kNops) << text;
   }
@@ -104,6 +108,18 @@ TEST_F(AssemblyTest, ForeignWords) {
     EXPECT_NE(v3demu("asm p.txt").status, 0) << text;
     EXPECT_NE(v3demu("disasm p.txt").status, 0) << text;
   }
+}
+
+// Two words of 32 bits, as vc4asm and GPU_FFT have them.
+TEST_F(AssemblyTest, ForeignHalves) {
+  file("p.txt", "0x009e7000, 0x100009e7, // nop\n0x159e7000, 0x10020e27,\t/* or */\n");
+  const std::string text = v3demu("disasm --chip 2.1 --plain p.txt").output;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2) << text;
+  EXPECT_EQ(v3demu("disasm --chip 2.1 --plain p.txt | " V3DEMU_TEST_COMMAND " asm --chip 2.1 -").output,
+            "100009e7009e7000\n10020e27159e7000\n");
+  file("p.txt", "0x009e7000, 0x100009e7, 0x009e7000\n");
+  EXPECT_THAT(v3demu("disasm --chip 2.1 p.txt").output,
+              HasSubstr("1:25: the other half of a word is missing"));
 }
 
 TEST_F(AssemblyTest, Chips) {

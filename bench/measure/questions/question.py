@@ -38,6 +38,36 @@ def of_chip(value, chip):
 
 
 @dataclasses.dataclass
+class Tile:
+    """A tile that is loaded from the question's memory and stored in another format, in rows."""
+    loaded: int  # format of the image
+    loaded_bytes: int
+    stored: int
+    stored_bytes: int
+    halves: bool  # the tile buffer has 16F, else 8 bits
+    width: int = 64
+    height: int = 1
+    samples: bool = False  # four of each pixel in the memory, as images with samples lie; their average is stored
+
+    def told(self):
+        return [int(getattr(self, field.name)) for field in dataclasses.fields(self)]
+
+
+@dataclasses.dataclass
+class Levels:
+    """Registers of the TFU that makes mip levels."""
+    icfg: int
+    iia: object
+    iis: int
+    ioa: object
+    ios: int
+    ioc: int
+
+    def told(self):
+        return [getattr(self, field.name) for field in dataclasses.fields(self)]
+
+
+@dataclasses.dataclass
 class Question:
     """Of its members, `code` and `memory` may be {71: ..., 42: ...}."""
     name: str
@@ -63,6 +93,8 @@ class Question:
     fill: int = UNSTORED  # what the results hold before
     propagate_nans: bool = True  # of 4.2, as Mesa dispatches
     only: int = 0  # 71 or 42: the chip that has what is asked
+    job: object = None  # in place of a program: {71: Levels, 42: Levels} or Tile
+    in_memory: int = -1  # a word of the memory where the results are; -1: they are stored as results
     risky: bool = False  # may hang, so it is asked last
 
     def chips(self):
@@ -114,7 +146,12 @@ class Question:
             return 1, 4 * (len(self.inputs) * self.plane_words() + item.word) + item.low_bits
         return (2, item.byte) if isinstance(item, Out) else (0, item & 0xffffffff)
 
-    def uniforms_of(self):
+    def kind(self):
+        return "ASKS_DISPATCH" if not self.job else "ASKS_TILE" if isinstance(self.job, Tile) else "ASKS_TFU"
+
+    def uniforms_of(self, chip):
+        if self.job:
+            return list(map(self.encoded, of_chip(self.job, chip).told()))
         return [(1, 0), (2, 0), (0, 4 * self.plane_words()), *map(self.encoded, self.uniforms)]
 
     def memory_of(self, chip):

@@ -32,20 +32,49 @@ bool begins_array(std::string_view line) {
          line.find('=') != std::string_view::npos;
 }
 
-std::string_view without_comment(std::string_view line) {
-  for (const char* const begin : {"#", "//", "/*"}) line = line.substr(0, line.find(begin));
+/// Blanks stand for comments that end in the line: columns stay.
+std::string without_comments(std::string_view text) {
+  std::string line(text);
+  for (size_t begin; (begin = line.find("/*")) != std::string::npos;) {
+    const size_t end = line.find("*/", begin + 2);
+    if (end == std::string::npos)
+      line.resize(begin);
+    else
+      line.replace(begin, end + 2 - begin, end + 2 - begin, ' ');
+  }
+  for (const char* const begin : {"#", "//"}) line.resize(std::min(line.find(begin), line.size()));
   return line;
+}
+
+/// Takes a number in front of a word of 16 digits, as "12  38003186bb03f000" has it.
+void take_bare_number(TextCursor& at) {
+  TextCursor next = at;
+  if (hex_digits(next, 0) >= 16 || !next.digit()) return;
+  next.word();
+  const size_t column = next.column();
+  next.at_end();
+  if (next.column() != column && hex_digits(next, 0) == 16) at = next;
+}
+
+uint64_t whole_of(TextCursor& at, const WordText& low, const TextCursor& start) {
+  skip_separators(at);
+  const auto high = at.at_end() ? std::nullopt : take_word(at, true);
+  if (!high || !high->is_half)
+    start.fail("the other half of a word is missing: two of 32 bits are one of 64");
+  return high->word << 32 | low.word;
 }
 
 void words_of_line(std::string_view line, std::vector<uint64_t>& words) {
   TextCursor at(line);
   at.at_end();
   take_line_number(at);
+  take_bare_number(at);
   for (skip_separators(at); !at.at_end(); skip_separators(at)) {
     const TextCursor start = at;
     const auto word = take_word(at, true);
-    if (!word || !word->is_whole) start.fail("a word of 16 hexadecimal digits is expected");
-    words.push_back(word->word);
+    if (!word || !(word->is_whole || word->is_half))
+      start.fail("a word of 16 hexadecimal digits is expected, or two of 8");
+    words.push_back(word->is_whole ? word->word : whole_of(at, *word, start));
     // Behind a blank and no other word: its instruction.
     TextCursor next = at;
     if (next.at_end() || !std::isalpha(static_cast<unsigned char>(next.peek())) ||
@@ -89,6 +118,7 @@ std::optional<WordText> take_word(TextCursor& at, bool bare) {
     }
     at.skip(digits);
     word.is_whole = digits == 16;
+    word.is_half = digits == 8;
     for (const std::string_view suffix : {"ull", "ULL", "ul", "UL", "llu", "LLU", "u", "U"})
       if (at.take(suffix)) break;
     if (std::isalnum(static_cast<unsigned char>(at.peek()))) start.fail("a word of 64 bits is expected");
@@ -105,7 +135,7 @@ std::optional<std::vector<uint64_t>> words_of_text(std::string_view text, std::s
   std::vector<uint64_t> words;
   for (int line = 1; !text.empty(); ++line) {
     const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view one = without_comment(text.substr(0, end));
+    const std::string one = without_comments(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
     try {
       if (!begins_array(one)) words_of_line(one, words);
