@@ -251,6 +251,30 @@ class DebugTest(unittest.TestCase):
         client.adapter.stdin.flush()
         self.assertEqual(client.adapter.wait(timeout=PATIENCE), 1)
 
+    def test_more_than_an_editor_asks_for_is_refused(self):
+        client = self.client
+        client.launch(stopOnEntry=True)
+        client.event("stopped")
+        too_many = [{"line": 1}] * 5000
+        self.assertIn("more than 4096 breakpoints", client.send("setBreakpoints", source={"path": ADD}, breakpoints=too_many)["message"])
+        self.assertTrue(client.send("setBreakpoints", source={"path": ADD}, breakpoints=[{"line": 2**31 - 1}])["success"])
+        for offset in (2**63 - 1, -2**63, 2**32, -2**31):
+            self.assertIn("no such memory", client.send("readMemory", memoryReference="0x1000", offset=offset, count=4)["message"])
+        # Functions that call themselves for what is nested would find the end of the stack.
+        deep = b'{"seq":9,"type":"request","command":' + b"[" * 1000000 + b"]" * 1000000 + b"}"
+        client.adapter.stdin.write(b"Content-Length: %d\r\n\r\n" % len(deep) + deep)
+        client.adapter.stdin.flush()
+        self.assertEqual(client.adapter.wait(timeout=PATIENCE), 1)
+
+    def test_an_editor_that_leaves_while_a_run_ends(self):
+        """What the kernel left is told then, or not."""
+        for _ in range(8):
+            client = Client()
+            client.launch()
+            client.send("disconnect")
+            self.assertEqual(client.adapter.wait(timeout=PATIENCE), 0)
+            client.close()
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])
