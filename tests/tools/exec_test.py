@@ -101,6 +101,8 @@ class ExecTest(unittest.TestCase):
         self.check_refused("no whole number of workgroups", ADD, "--workgroup", "32", "--threads", "3")
         self.check_refused("is no X, X,Y", ADD, "--workgroups", "65535,65535")
         self.check_refused("-:1:", "-", text="frobnicate rf1\n")
+        self.check_refused("add.qasm is a program for V3D 7.1, not 4.2", ADD, "--device", "rpi4")
+        self.check_refused("a new buffer is TYPE[SHAPE]", ADD, "--buf", "a=f32[64")
         self.check_refused("more than 512 MiB", ADD, *[f"--buf=b{i}=u8[268435456]" for i in range(3)])
 
 

@@ -133,6 +133,12 @@ class PackageTest(unittest.TestCase):
 
 
 class TutorialTest(unittest.TestCase):
+    def test_the_first_program_is_the_sample(self):
+        with open(os.path.join(SOURCE, "samples", "qpu", "add.qasm"), encoding="utf-8") as file:
+            lines = [line for line in file.read().splitlines() if not line.startswith("#")]
+        with open(os.path.join(SOURCE, "docs", "qpu.md"), encoding="utf-8") as file:
+            self.assertIn("\n```\n" + "\n".join(lines) + "\n```\n", file.read())
+
     def test_the_python_of_the_page_runs_as_printed(self):
         with open(os.path.join(SOURCE, "docs", "qpu.md"), encoding="utf-8") as file:
             blocks = re.findall(r"(?ms)^```python\n(.*?)^```", file.read())

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -59,12 +60,25 @@ absl::StatusOr<KernelBuffer> read_buffer(const std::string& text) {
     return buffer;
   }
   const auto contents = read_file(parts.second);
-  if (!contents) return absl::NotFoundError(absl::StrCat(parts.second, ": ", strerror(errno)));
+  if (!contents)
+    return absl::NotFoundError(absl::StrCat(
+        parts.second, ": ", strerror(errno),
+        parts.second.find('[') == std::string::npos ? "" : "; a new buffer is TYPE[SHAPE], as f32[1024]"));
   auto array = parse_npy(*contents);
   if (!array.ok())
     return absl::InvalidArgumentError(absl::StrCat(parts.second, ": ", array.status().message()));
   buffer.array = *std::move(array);
   return buffer;
+}
+
+/// Of a text that is wrong for a chip, for which one it is right.
+std::string its_chip(const std::string& file, chip::Generation generation, std::string_view text) {
+  std::string told;
+  for (const chip::Generation other : chip::kGenerations)
+    if (other != generation && qpu::assemble(other, text).errors.empty())
+      absl::StrAppend(&told, "\n", file, " is a program for V3D ", chip::version_text(other), ", not ",
+                      chip::version_text(generation));
+  return told;
 }
 
 /// The program, by text or words. @param assembled  the uniforms of the text
@@ -86,7 +100,8 @@ absl::Status read_program(const KernelOptions& options, chip::Generation generat
   std::string errors;
   for (const qpu::AssemblyError& error : assembly.errors)
     absl::StrAppend(&errors, errors.empty() ? "" : "\n", options.file, ":", qpu::to_string(error));
-  if (!errors.empty()) return absl::InvalidArgumentError(errors);
+  if (!errors.empty())
+    return absl::InvalidArgumentError(errors + its_chip(options.file, generation, *contents));
   if (assembly.words.empty()) return absl::InvalidArgumentError(options.file + ": no program");
   kernel->words = std::move(assembly.words);
   kernel->lines = std::move(assembly.lines);
