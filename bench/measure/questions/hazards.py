@@ -55,6 +55,15 @@ QUESTIONS = [
     Question("sfu_result_early", "qpu 10, row 4", "r4 one instruction after recip was written", {
         "as before": [bits(3.0)] * 16, "the new result": [bits(0.5)] * 16, "0": [0] * 16}, "as before",
         "nop ; mov r4, rf4\nnop\nnop\nnop ; mov recip, rf5\nnop ; mov rf20, r4\nnop\nnop\nnop\n", planes([bits(3.0)] * 16, [bits(2.0)] * 16), only=42),
+    Question("uniform_address_register", "qpu 4.2", "the address of a uniform stream that a branch takes from a register", {
+        "of lane 1, its low three bits cleared": stream([0x42]), "of lane 1": stream([0x43]), "of lane 0": stream([0x40])},
+        "of lane 1, its low three bits cleared",
+        "ldunifrf.rf24\nmov rf25, 12\numul24 rf25, rf25, rf18\nadd rf24, rf24, rf25\nbu next, rf24\nnop\nnop\nnop\nnext:\nldunifrf.rf20\n"
+        "", uniforms=[In(0)], memory=[0x40 + k for k in range(64)], place="lane"),
+    Question("uniform_of_masked_launch", "qpu 4.1", "whether tmuau takes its uniform where no lane has the condition", {
+        "it does": stream([0x62]), "it does not": stream([0xffffffff])}, "it does",
+        "ldunifrf.rf24\nmov.pushz -, 1\nmov.ifa tmuau, rf24\nldtmu.rf25\nldunifrf.rf20\n", uniforms=[In(0), 0xffffffff, 0x62, 0x63], memory=[7] * 16,
+        risky=True),
     Question("rotate_to_rep", "qpu 10, row 42", "rot to rep", {
         "lane 0 of what is rotated": [A[3]] * 16, "lane 0 of what is not": [A[0]] * 16, "rotated, lane by lane": [A[(i + 3) & 15] for i in range(16)],
         "as before": B}, "lane 0 of what is rotated", "mov rf0, rf5\nnop\nrot rep, rf4, 3\nnop\nnop\nmov rf20, rf0\n", PAIR, risky=True, only=71),

@@ -123,6 +123,10 @@ QUESTIONS = [
         "0": planes([0] * 16, [0] * 16)}, "what was stored, at all of them",
         "ldunifrf.rf24\nldunifrf.rf25\nldunifrf.rf26\nmov tmuc, -1\nmov tmud, rf25\nmov tmua, rf24\ntmuwt -\nmov tmua, rf24\nldtmu.rf20\nmov tmua, rf26\n"
         "ldtmu.rf21\n", results=2, uniforms=[0xffe00000, 0x600d, 0xffd00000], risky=True),
+    Question("dref_as_data", "texture 8.1", "4.2: tmudref as the operand of an addition in memory", {
+        "it is": planes([5], [12]), "it is not, and the word stays": planes([5], [5])}, "it is",
+        "ldunifrf.rf24\nldunifrf.rf25\nmov.pushz -, rf18\nmov tmuc, rf25\nmov tmudref, 7\nmov.ifa tmua, rf24\nldtmu.rf20\nmov tmuc, -1\n"
+        "mov tmua, rf24\nldtmu.rf21\n", planes([0]), results=2, uniforms=[In(0), 0xffffff87], memory=[5] * 16, place="lane", risky=True, only=42),
     *(many_loads(count) for count in (8, 12, 16)),
     *(vector(count) for count in (2, 3, 4)),
 ]

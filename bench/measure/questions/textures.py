@@ -3,7 +3,7 @@ words are its descriptor, the sampler at word 8."""
 import struct
 from fractions import Fraction
 
-from .floats import bits, half, rounded
+from .floats import bits, half, number, rounded
 from .question import In, Question, planes
 
 DESCRIPTOR, SAMPLER, SMALLER_LEVEL, TEXELS = 0, 8, 16, 32
@@ -46,16 +46,16 @@ def memory_of(kind, width, height, texels, smaller=(), **more):
     return result
 
 
-def lookup(before, channels=1, wide=True, parameters=None):
+def lookup(before, wide=True, parameters=None, results=1):
     """Code and uniforms. @param before  writes of coordinates, of which the last one launches"""
-    words = 2 if parameters == QUERY else (1 << channels) - 1  # of a query the LOD before it is clamped
-    uniforms = [In(DESCRIPTOR, words), In(SAMPLER, int(wide)), *([parameters] if parameters is not None else [])]
-    return "nop ; nop ; wrtmuc\n" * len(uniforms) + before + "".join(f"ldtmu.rf{20 + k}\n" for k in range(channels)), uniforms
+    uniforms = [In(DESCRIPTOR, 2 if parameters == QUERY else 1), In(SAMPLER, int(wide)), *([parameters] if parameters is not None else [])]
+    return "nop ; nop ; wrtmuc\n" * len(uniforms) + before + "".join(f"ldtmu.rf{20 + k}\n" for k in range(results)), uniforms
 
 
-def texture_question(name, where, asks, alternatives, assumed, before, inputs, memory, channels=1, wide=True, parameters=None, **more):
-    code, uniforms = lookup(before, channels, wide, parameters)
-    return Question(name, where, asks, alternatives, assumed, code, inputs, channels, uniforms=uniforms, memory=memory, **more)
+def texture_question(name, where, asks, alternatives, assumed, before, inputs, memory, results=1, wide=True, parameters=None):
+    """@param results  of as many lookups with one channel each, all of the same parameters"""
+    code, uniforms = lookup(before, wide, parameters, results)
+    return Question(name, where, asks, alternatives, assumed, code, inputs, results, uniforms=uniforms * results, memory=memory)
 
 
 def pack_texels(form, values):
@@ -67,9 +67,9 @@ PLACES = [Fraction(k, 1024) for k in range(1, 1024, 31)] + [Fraction(1, 512), Fr
 SIMPLE_2D = "mov tmut, rf5\nmov tmus, rf4\n"
 
 
-def weight(place, number, how):
-    scaled = place * 2**number
-    return Fraction(int(scaled) if how == "cut" else int(scaled + Fraction(1, 2)), 2**number)
+def weight(place, num_bits, how):
+    scaled = place * 2**num_bits
+    return Fraction(int(scaled) if how == "cut" else int(scaled + Fraction(1, 2)), 2**num_bits)
 
 
 def kept(value, steps):
@@ -131,9 +131,13 @@ def linear(value):
     return x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4
 
 
-def fetch_256(name, where, asks, alternatives, assumed, kind, words, **more):
+def fetch_256(name, where, asks, alternatives, assumed, kind, words, wide=True, **more):
     return texture_question(name, where, asks, alternatives, assumed, "mov tmub, 0\nmov tmusf, rf4\n", planes(INDEX_256),
-                            memory_of(kind, 256, 1, words, nearest=True, **more))
+                            memory_of(kind, 256, 1, words, nearest=True, **more), wide=wide)
+
+
+def half_cut(value):
+    return half(number(rounded(value, "cut", 11, -24, 16)))
 
 
 def as_half(value):
@@ -167,6 +171,14 @@ QUESTIONS = [
         "v / 255, to the nearest": [rounded(v) for v in SRGB], "v / 255, cut": [rounded(v, "cut") for v in SRGB],
         "rounded to halves": [as_half(float(v)) for v in SRGB], "v * 257 / 65536": [rounded(Fraction(k * 257, 65536)) for k in INDEX_256]},
         "v / 255, to the nearest", RGBA8, INDEX_256),
+    fetch_256("unorm8_as_halves", "texture 2.3", "rounding of floats to results of 16 bits", {
+        "to the nearest": [half(float(v)) for v in SRGB], "cut": [half_cut(v) for v in SRGB]}, "to the nearest", RGBA8, INDEX_256, wide=False),
+    texture_question("coordinate_not_written", "texture 2.1", "a lookup for which T is not written, after one that had it", {
+        "T is absent: one dimension": planes([bits(3.0)] * 16, [bits(1.0)] * 16), "T is that of the lookup before": planes([bits(3.0)] * 16, [bits(3.0)] * 16)},
+        "T is absent: one dimension", "mov tmut, rf5\nmov tmus, rf4\nnop ; nop ; wrtmuc\nnop ; nop ; wrtmuc\nmov tmus, rf4\n",
+        # A width of one dimension has the height as its upper bits.
+        planes([bits(1.5 / (4 | 4 << 14))] * 16, [bits(0.625)] * 16), memory_of(R16F, 4, 4, pack_texels("H", [half(float(y + 1)) for y in range(4) for _ in range(8)]),
+                                                                  nearest=True), results=2),
     fetch_256("unorm16", "texture 5", "16 bits as floats", {
         "v / 65535, to the nearest": [rounded(Fraction(v, 65535)) for v in WORDS_16], "v / 65535, cut": [rounded(Fraction(v, 65535), "cut") for v in WORDS_16],
         "rounded to halves": [as_half(v / 65535) for v in WORDS_16]}, "v / 65535, to the nearest", R16, pack_texels("H", WORDS_16)),
@@ -178,7 +190,7 @@ QUESTIONS = [
         memory_of(R32UI, 4, 4, [0x51234] * 16, nearest=True)),
     texture_question("lod_of_a_point", "texture 4.2", "the LOD of a quad whose coordinates are all the same", {
         text: [bits(value)] * 16 for text, value in (("-16", -16.0), ("-14", -14.0), ("-15", -15.0), ("-32", -32.0), ("-128", -128.0), ("0", 0.0))}, "-16",
-        SIMPLE_2D, planes([bits(0.5)] * 16, [bits(0.5)] * 16), memory_of(R8, 256, 256, [0] * 16), wide=True, parameters=QUERY),
+        SIMPLE_2D, planes([bits(0.5)] * 16, [bits(0.5)] * 16), memory_of(R8, 256, 256, [0] * 16), parameters=QUERY),
     texture_question("lod_norm", "texture 4.2", "the LOD of differences of 3 and 4 texels", {
         "the length": lod(2.321928), "the larger one": lod(2.0), "the sum": lod(2.807355)}, "the length", SIMPLE_2D, ACROSS,
         memory_of(R8, 256, 256, [0] * 16), parameters=QUERY),
