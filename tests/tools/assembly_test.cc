@@ -237,7 +237,8 @@ TEST_F(AssemblyTest, Errors) {
   file("odd.bin", std::string("\0\1\2", 3));
   EXPECT_EQ(v3demu("disasm odd.bin").status, 1);
   file("text.hex", "38003186bb03f000\n 1234\n");
-  EXPECT_EQ(v3demu("disasm text.hex").output, "text.hex:2:2: a word of 16 hexadecimal digits is expected\n");
+  EXPECT_EQ(v3demu("disasm text.hex").output,
+            "text.hex:2:2: a word of 16 hexadecimal digits is expected, or two of 8\n");
   EXPECT_EQ(v3demu("asm none.qpu").output, "v3demu asm: none.qpu: No such file or directory\n");
   EXPECT_EQ(v3demu("asm .").status, 1);
 }

@@ -25,7 +25,8 @@ struct WordText {
 std::optional<WordText> take_word(TextCursor& at, bool bare);
 
 /// Words of a text that has nothing else but what lines of arrays in C and Python and listings have around
-/// them. Two numbers of 8 hexadecimal digits in a line are one, its low half first. @return nothing, with "line:column: what is wrong" in *error
+/// them. Two numbers of 8 hexadecimal digits in a line are one, its low half first. @return nothing, with
+/// "line:column: what is wrong" in *error
 std::optional<std::vector<uint64_t>> words_of_text(std::string_view text, std::string* error);
 
 }  // namespace v3d::qpu
