@@ -25,7 +25,8 @@ install(DIRECTORY ${CMAKE_BINARY_DIR}/share/v3demu/inspect DESTINATION ${share}/
 install(TARGETS v3demu_shim LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 # What needs NumPy is not imported before it is asked for.
 install(DIRECTORY python/v3demu DESTINATION lib/python3/dist-packages PATTERN __pycache__ EXCLUDE)
-# For editors, to be copied to where they have their extensions.
+# For editors, and what packs it for one of them.
+install(PROGRAMS tools/editors/make_vsix DESTINATION ${share}/v3demu/editors)
 install(DIRECTORY tools/editors/vscode DESTINATION ${share}/v3demu/editors USE_SOURCE_PERMISSIONS)
 # For boards: the library of this machine, and the two files of which gcc makes it on another.
 install(TARGETS v3demu_recorder LIBRARY DESTINATION ${private})

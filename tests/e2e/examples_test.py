@@ -37,6 +37,7 @@ LEFT_OUT = {
     r".*--arch ": "ctest e2e.arm64 and e2e.armhf",
     r"LD_PRELOAD=\S*libv3drec\.so V3DREC_FILE=(cube|wrong)|zstd |v3demu .* wrong\.v3dcap": "on a board, or of a file from one; ctest e2e.recorder.*",
     r"V3DEMU_GPU_MEM=256 ": "hello_fft is built from another project",
+    r"code --install-extension": "no test has Visual Studio Code; ctest tools.editors",
     r"\./v3dprobe": "for a board; ctest e2e.board.*",
     r"V3DEMU_PERF_MAP=1 perf|perf report": "perf is not installed by packaging/setup",
     r"Xvfb :7|.*/Xorg :7|.*DISPLAY=:[07] |kill |v3demu run -- weston ": "displays with numbers that others may have; ctest e2e.x11.*, e2e.windows.*",

@@ -8,8 +8,12 @@ import glob
 import json
 import os
 import re
+import subprocess
 import sys
+import tempfile
 import unittest
+import xml.dom.minidom
+import zipfile
 
 SOURCE = sys.argv[1]
 EXTENSION = os.path.join(SOURCE, "tools", "editors", "vscode")
@@ -90,6 +94,31 @@ class EditorsTest(unittest.TestCase):
             launch = re.search(r"Json Adapter::launch\(.*?\n}\n", file.read(), re.S)[0]
         read = set(re.findall(r'arguments\.(?:value|at)\("(\w+)"', launch))
         self.assertEqual(set(package["debuggers"][0]["configurationAttributes"]["launch"]["properties"]), read)
+
+    def test_the_package_has_all_files_and_what_editors_read_first(self):
+        with tempfile.TemporaryDirectory() as folder:
+            made = [os.path.join(folder, name) for name in ("a.vsix", "b.vsix")]
+            for path in made:
+                subprocess.run([sys.executable, "-B", os.path.join(SOURCE, "tools", "editors", "make_vsix"), path], check=True, capture_output=True)
+            contents = [open(path, "rb").read() for path in made]  # pylint: disable=consider-using-with
+            self.assertEqual(*contents)
+            with zipfile.ZipFile(made[0]) as package:
+                names = package.namelist()
+                expected = [os.path.relpath(path, EXTENSION) for path in glob.glob(os.path.join(EXTENSION, "**"), recursive=True) if os.path.isfile(path)]
+                self.assertEqual(set(names), {"extension.vsixmanifest", "[Content_Types].xml", *("extension/" + name for name in expected)})
+                self.assertEqual(package.getinfo("extension/debug").external_attr >> 16 & 0o111, 0o111)
+                identity = xml.dom.minidom.parseString(package.read("extension.vsixmanifest")).getElementsByTagName("Identity")[0]
+                described = load("package.json")
+                self.assertEqual([identity.getAttribute(name) for name in ("Id", "Version", "Publisher")],
+                                 [described[name] for name in ("name", "version", "publisher")])
+                types = xml.dom.minidom.parseString(package.read("[Content_Types].xml"))
+                ends = {one.getAttribute("Extension").lstrip(".") for one in types.getElementsByTagName("Default")}
+                parts = {one.getAttribute("PartName") for one in types.getElementsByTagName("Override")}
+                for name in names[2:]:
+                    self.assertTrue(name.rsplit(".", 1)[-1] in ends or "/" + name in parts, name)
+        done = subprocess.run([sys.executable, "-B", os.path.join(SOURCE, "tools", "editors", "make_vsix"), "/nowhere/x.vsix"], check=False,
+                              capture_output=True, text=True)
+        self.assertEqual((done.returncode, done.stderr), (1, "make_vsix: /nowhere/x.vsix: No such file or directory\n"))
 
 
 if __name__ == "__main__":
