@@ -31,6 +31,8 @@ install(DIRECTORY tools/editors/vscode DESTINATION ${share}/v3demu/editors USE_S
 # For boards: the library of this machine, and the two files of which gcc makes it on another.
 install(TARGETS v3demu_recorder LIBRARY DESTINATION ${private})
 install(FILES recorder/v3drec.c recorder/v3drec.h DESTINATION ${share}/v3demu/recorder)
+# The same for the program that asks boards.
+install(DIRECTORY bench/measure/ DESTINATION ${share}/v3demu/probe FILES_MATCHING PATTERN "*.c" PATTERN "*.h" PATTERN questions EXCLUDE)
 foreach(foreign arm64:aarch64-linux-gnu armhf:arm-linux-gnueabihf)
   string(REPLACE ":" ";" foreign ${foreign})
   list(GET foreign 0 name)
