@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """v3dprobe on an emulated board. Its rows: the programs compute what they should and break no rule, the output is read, and
-tools/calibrate --board finds the model where the figures are the model's own. Its questions: each is answered as the model assumes.
+tools/calibrate --board finds the model where the figures are the model's own. Its questions: each is answered as the model assumes, and what
+boards send is read.
 
 usage: board_test.py SOURCE_FOLDER BUILD_FOLDER FOLDER BOARD
 """
@@ -15,6 +16,7 @@ import unittest
 SOURCE, BUILD, FOLDER, BOARD = sys.argv[1:5]
 sys.path[:0] = [os.path.join(SOURCE, "tools", "scripts"), os.path.join(SOURCE, "bench", "measure")]
 from calibrate_parts import boards  # noqa: E402  pylint: disable=wrong-import-position
+from evidence_parts import summaries  # noqa: E402  pylint: disable=wrong-import-position
 from questions import QUESTIONS  # noqa: E402  pylint: disable=wrong-import-position
 
 V3DEMU, PROBE = (os.path.join(BUILD, "bin", name) for name in ("v3demu", "v3dprobe"))
@@ -61,6 +63,25 @@ class Questions(unittest.TestCase):
             self.assertEqual(question.answer_of(words[question.name]), question.assumed, question.name)
             self.assertEqual(len({(tuple(expected), ulps) for _, expected, ulps in rows}), len(rows), f"{question.name}: alternatives are the same")
             self.assertGreater(len(rows), 1, question.name)
+
+    def test_a_recording_of_it_is_compared_for_the_page_of_evidence(self):
+        recording = os.path.join(FOLDER, "asked.v3dcap")
+        if os.path.exists(recording):
+            os.remove(recording)
+        probe("--questions", "--only", "recip", LD_PRELOAD=os.path.join(BUILD, "lib", "libv3drec.so"), V3DREC_FILE=recording)
+        done = subprocess.run([V3DEMU, "replay", "--compare", "--json", recording], capture_output=True, text=True, timeout=300, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        path = os.path.join(FOLDER, "compared.json")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(done.stdout)
+        summary = summaries.read(path)
+        self.assertEqual((summary["profile"], summary["chip"]["version"], summary["chip"]["qpus"]), (BOARD, CHIP, QPUS))
+        self.assertEqual({(job["kind"], job["equal"]) for job in summary["jobs"]}, {("compute", True)})
+        # Its own answers are the model's, and no board's.
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.done.stdout)
+        with self.assertRaisesRegex(summaries.Failure, "has asked an emulated board"):
+            summaries.read(path)
 
     def test_one_question_alone(self):
         done = probe("--questions", "--only", "recip_bits")
@@ -148,4 +169,4 @@ class Board(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1])
+    unittest.main(argv=sys.argv[:1] + sys.argv[5:])
