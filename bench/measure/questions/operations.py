@@ -262,6 +262,26 @@ def half_sums(how):
     return [on_halves(lambda x, y: half_rounded(half_number(x) + half_number(y), how))(a, b) for a, b in VF_ROWS]
 
 
+HALF_PAIRS = [(halves(x, y), halves(1.0, 1.0)) for x in (0.5, 1.0, 2.0) for y in (0.5, 1.0, 2.0)]
+HALF_PRODUCTS = [(halves(x, y), halves(2.0, 3.0)) for x in (0.0, 1.0) for y in (0.0, 1.0)]
+
+
+def flags_of_halves(name, op, asks, operands, holds):
+    """@param holds  (half of a, half of b) -> whether the flag holds for them"""
+    found = [[holds(half_number(a >> s & 0xffff), half_number(b >> s & 0xffff)) for s in (0, 16)] for a, b in operands]
+    return Question(name, "newer-mesa", asks, {
+        "where both halves have it": [flag(all(pair)) for pair in found], "where the low half has it": [flag(pair[0]) for pair in found],
+        "where the high half has it": [flag(pair[1]) for pair in found], "where one of them has it": [flag(any(pair)) for pair in found],
+        "of each half for itself": [pair[0] | pair[1] << 16 for pair in found]}, "where both halves have it", f"{op} -, rf4, rf5\nvfla rf20\n",
+        planes(*zip(*operands)), only=71)
+
+
+def half_sum(a, b):
+    return half_rounded(half_number(a) + half_number(b))
+
+
+TINY_HALF_SUMS = [(0x00010200, 0x00010200), (0x04000001, 0x80010002), (0x83ff0001, 0x80010400), (0x04010400, 0x84008401)]
+
 QUESTIONS = [
     Question("float_to_integer", "qpu 2.2", "ftoin, ftoiz and ftouz of what no integer holds, and of NaN", {
         "the nearest limit; NaN is 0": to_integers(LARGE, lambda w, i, low, high: saturated(w, i, low, high, 0)),
@@ -352,6 +372,9 @@ QUESTIONS = [
         "as with it": SUMS, "NaN operands are 0": [float_sum(*(0 if is_nan(w) else w for w in pair)) for pair in SPECIAL_SUMS],
         "NaN is 0": [0 if is_nan(s) else s for s in SUMS]}, "as with it", "fadd rf20, rf4, rf5\n", planes(*zip(*SPECIAL_SUMS)), floats=True,
         propagate_nans=False, only=42),
+    flags_of_halves("vfcmp_flags", "vfcmp.pushn", "the flag of a lane that vfcmp.pushn gives", HALF_PAIRS, lambda a, b: a < b),
+    flags_of_halves("vfmul_flags", "vfmul.pushz", "the flag of a lane that vfmul.pushz gives", HALF_PRODUCTS, lambda a, b: a * b == 0),
+    denormals("vfadd", "vfadd rf20, rf4, rf5", TINY_HALF_SUMS, four_ways(on_halves(half_sum), TINY_HALF_SUMS, halves_flushed, halves_flushed), only=71),
     Question("vfadd_rounding", "newer-mesa (unknowns)", "rounding of vfadd", {
         "to the nearest, ties to even": half_sums("nearest"), "cut": half_sums("cut"), "ties away from 0": half_sums("away")},
         "to the nearest, ties to even", "vfadd rf20, rf4, rf5\n", planes(*zip(*VF_ROWS)), only=71),

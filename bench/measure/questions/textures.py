@@ -3,7 +3,7 @@ words are its descriptor, the sampler at word 8."""
 import struct
 from fractions import Fraction
 
-from .floats import bits, half, number, rounded
+from .floats import INF, MINUS, NAN, bits, half, number, rounded
 from .question import In, Question, planes
 
 DESCRIPTOR, SAMPLER, SMALLER_LEVEL, TEXELS = 0, 8, 16, 32
@@ -163,6 +163,11 @@ QUESTIONS = [
         "coordinates cut to 8 bits": edges("cut"), "coordinates rounded to 8 bits": edges("nearest")}, "coordinates cut to 8 bits", SIMPLE_2D,
         planes([bits(float(e / 4)) for e in EDGES], [bits(0.125)] * 16),
         memory_of(R16F, 4, 4, pack_texels("H", ([0] + [half(1.0)] * 7) * 4), nearest=True)),
+    texture_question("odd_coordinates", "texture 4.3", "which of four texels infinite coordinates and NaN find, clamped", {
+        text: [bits(x) for x in (4.0, 1.0, nan, 4.0, 1.0)] for text, nan in (("the last and the first one, and NaN the first", 1.0),
+                                                                             ("the last and the first one, and NaN the last", 4.0))},
+        "the last and the first one, and NaN the first", SIMPLE_2D, planes([INF, INF | MINUS, NAN, bits(1e20), bits(-1e20)], [bits(0.125)] * 5),
+        memory_of(R16F, 4, 4, pack_texels("H", [half(x) for x in (1.0, 2.0, 3.0, 4.0, 0.0, 0.0, 0.0, 0.0)] * 4), nearest=True)),
     fetch_256("srgb", "texture 5", "sRGB values as floats", {
         "rounded to halves": [as_half(linear(v)) for v in SRGB], "rounded to floats": ([bits(linear(v)) for v in SRGB], 4),
         "rounded to 8 bits": [eight_bits(Fraction(linear(v))) for v in SRGB], "right in 8 bits": ([bits(linear(v)) for v in SRGB], 1 << 15)},
