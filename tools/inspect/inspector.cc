@@ -139,7 +139,7 @@ absl::StatusOr<History> Inspector::history(const PixelPlace& place) {
   if (absl::Status status = seek_render(place.job); !status.ok()) return status;
   PixelHistory history(position_->bin().get(), place.layer, place.x, place.y, place.sample);
   const std::string message = follow(place, history);
-  return History{history.events(), history.is_cut(), history.config(), message};
+  return History{history.take(), history.is_cut(), history.config(), message};
 }
 
 absl::StatusOr<Steps> Inspector::fragment_steps(const PixelPlace& place, const StepsWanted& wanted) {
@@ -242,15 +242,6 @@ absl::StatusOr<TexturePicture> Inspector::texture(uint32_t job, const UsedTextur
 absl::StatusOr<MemoryView> Inspector::memory(uint32_t job, uint32_t address) {
   const std::lock_guard lock(mutex_);
   return view_memory(*position_, job, address);
-}
-
-absl::Status Inspector::run_whole(uint32_t job, const std::function<void(mmu::AddressSpace&)>& see) {
-  const std::lock_guard lock(mutex_);
-  if (absl::Status status = position_->seek(job); !status.ok()) return status;
-  const Ran ran = position_->run({});
-  if (ran.done) see(position_->space());
-  position_->restore();
-  return ran.done ? absl::OkStatus() : absl::InternalError(ran.message);
 }
 
 }  // namespace v3d::inspect

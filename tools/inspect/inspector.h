@@ -77,8 +77,6 @@ class Inspector {
   absl::StatusOr<tools::explain::Explanation> explain(uint32_t job, uint32_t code);
   absl::StatusOr<TexturePicture> texture(uint32_t job, const UsedTexture& used, uint32_t level);
   absl::StatusOr<MemoryView> memory(uint32_t job, uint32_t address);
-  /// Calls see(space) with the memory as the job leaves it.
-  absl::Status run_whole(uint32_t job, const std::function<void(mmu::AddressSpace&)>& see);
 
  private:
   explicit Inspector(std::unique_ptr<CapturedPosition> position) : position_(std::move(position)) {}

@@ -1,6 +1,6 @@
 // Walks through the page of v3demu inspect as a user does, and prints what it shows as JSON.
 //
-// usage: node page_test.mjs CHROMIUM PROFILE_FOLDER ADDRESS picture|compute|against|hostile|export SCREENSHOT
+// usage: node page_test.mjs CHROMIUM PROFILE_FOLDER ADDRESS picture|compute|barrier|against|hostile|export SCREENSHOT
 import { chromium } from "playwright-core";
 
 const [program, profile, address, scenario, screenshot] = process.argv.slice(2);
@@ -12,22 +12,50 @@ async function moved(page, before) {
   await page.locator("#at").filter({ hasNotText: before }).waitFor({ timeout: kPatience });
 }
 
+/// What the page shows of the step: its number, its text, what it did, and the registers after it.
+async function shownStep(page) {
+  await page.locator("#detail").waitFor({ timeout: kPatience });
+  const [number, count] = (await page.locator("#at").innerText()).split(" of ").map(Number);
+  const registers = await page.locator("tr[data-register]").evaluateAll((rows) =>
+    rows.map((row) => [row.dataset.register, row.classList.contains("changed"), [...row.cells].slice(1).map((cell) => cell.innerText)]));
+  return {
+    number, count, registers,
+    text: await page.locator('.code .step[aria-selected="true"] span').nth(1).innerText(),
+    detail: await page.locator("#detail").innerText(),
+  };
+}
+
+async function press(page, key) {
+  const at = await page.locator("#at").innerText();
+  await page.keyboard.press(key);
+  await moved(page, at);
+}
+
+/// Steps forward from the instruction that is chosen, and two back.
 async function follow(page) {
-  const steps = [];
-  for (let n = 0; n < kSteps; ++n) {
-    await page.locator("#detail").waitFor({ timeout: kPatience });
-    const at = await page.locator("#at").innerText();
-    const line = page.locator('.code .step[aria-selected="true"]');
-    steps.push({ at, text: await line.locator("span").nth(1).innerText(), detail: await page.locator("#detail").innerText() });
-    const [number, count] = at.split(" of ").map(Number);
-    if (number >= count || n + 1 === kSteps) break;
-    await page.keyboard.press("n");
-    await moved(page, at);
+  const steps = [await shownStep(page)];
+  while (steps.length < kSteps && steps.at(-1).number < steps.at(-1).count) {
+    await press(page, "n");
+    steps.push(await shownStep(page));
   }
-  await page.keyboard.press("p");
-  await moved(page, steps.at(-1).at);
-  const back = { at: await page.locator("#at").innerText(), detail: await page.locator("#detail").innerText() };
+  const back = [];
+  while (back.length < 2 && back.length + 1 < steps.length) {
+    await press(page, "p");
+    back.push(await shownStep(page));
+  }
   return { steps, back };
+}
+
+/// The same from the first instruction whose text is like this, or from the last ones.
+async function followFrom(page, pattern) {
+  const lines = page.locator(".code .step");
+  const texts = await lines.evaluateAll((all) => all.map((one) => one.innerText));
+  const found = texts.findIndex((text) => pattern.test(text));
+  const first = found < 0 ? Math.max(texts.length - kSteps, 0) : Math.max(found - 2, 0);
+  await lines.nth(first).click();
+  await page.locator("#at").filter({ hasText: new RegExp(`^${first + 1} of`) }).waitFor({ timeout: kPatience });
+  await page.evaluate(() => document.activeElement?.blur());
+  return { found: found >= 0, ...(await follow(page)) };
 }
 
 /// What stands above the picture once it says something else.
@@ -38,7 +66,7 @@ async function under(page, before) {
 }
 
 /// Heat maps, wireframe, numbers, and before and after the draw.
-async function lookAtPicture(page) {
+async function lookAtPicture(page, draw) {
   const buffer = page.locator("#buffer");
   const plain = await under(page);
   await buffer.selectOption("fragments");
@@ -51,7 +79,7 @@ async function lookAtPicture(page) {
   await buffer.selectOption("0");
   await under(page, overdraw);
   await page.locator("#wireframe").click();
-  await page.locator(".tree .row.draw").last().click();
+  await page.locator(`.tree .row.draw[data-draw="${draw}"]`).click();
   const after = await under(page);
   await page.keyboard.press("b");
   const before = await under(page, after);
@@ -105,34 +133,65 @@ async function breakAndEdit(page) {
   return { stop, never, wrong, summary, edited };
 }
 
-async function debugPixel(page) {
-  // The last one that draws: others clear and copy.
-  const job = await page.evaluate(async () => {
-    const { jobs } = await (await fetch("ask/capture")).json();
-    for (const { number, kind } of jobs.reverse())
-      if (kind === "render" && (await (await fetch(`ask/job?job=${number}`)).json()).draws.length > 0) return number;
-    return 0;
+/// The render job with most primitives; in it, as near to the centre as may be, a pixel whose colour a fragment changes, and
+/// the number of the last such one in its history.
+async function choosePixel(page) {
+  return page.evaluate(async () => {
+    const ask = async (question) => (await fetch(`ask/${question}`)).json();
+    let best = { primitives: 0 };
+    for (const { number, kind } of (await ask("capture")).jobs) {
+      if (kind !== "render") continue;
+      const primitives = (await ask(`job?job=${number}`)).draws.reduce((sum, draw) => sum + draw.primitives, 0);
+      if (primitives >= best.primitives) best = { job: number, primitives };
+    }
+    const answer = await (await fetch(`ask/heat?job=${best.job}&what=shaded`)).arrayBuffer();
+    const length = new DataView(answer).getUint32(0, true);
+    const { width, height } = JSON.parse(new TextDecoder().decode(new Uint8Array(answer, 4, length)));
+    const counts = new Uint32Array(answer.slice(4 + length));
+    const far = ([x, y]) => (x - width / 2) ** 2 + (y - height / 2) ** 2;
+    const pixels = [...counts.keys()].map((n) => [n % width, Math.floor(n / width), counts[n]]).filter(([x, , count]) => count > 0 && x > 0);
+    // Steps of a few pixels, as neighbours are alike.
+    pixels.sort((a, b) => far(a) - far(b));
+    for (let n = 0; n < Math.min(pixels.length, 4000); n += 97) {
+      const [x, y] = pixels[n];
+      const { events } = await ask(`history?job=${best.job}&x=${x}&y=${y}`);
+      const fragments = events.filter((event) => event.kind === "fragment");
+      const changes = ({ before, after }) => String(before.colors[0]?.words) !== String(after.colors[0]?.words);
+      const at = fragments.findLastIndex((event) => changes(event) && event.runs.length > 0);
+      if (at >= 0) return { job: best.job, x, y, fragment: at, draw: fragments[at].draw };
+    }
+    throw new Error(`no pixel of job ${best.job} changes`);
   });
-  await page.locator(`.tree .row[data-job="${job}"]`).click();
+}
+
+async function debugPixel(page) {
+  const chosen = await choosePixel(page);
+  await page.locator(`.tree .row[data-job="${chosen.job}"]`).click();
   const canvas = page.locator("#picture");
   await canvas.waitFor({ timeout: kPatience });
   const box = await canvas.boundingBox();
   const [width, height] = await canvas.evaluate((element) => [element.width, element.height]);
-  // The centre, by the mouse; from there one to the right by the keyboard.
-  await canvas.click({ position: { x: box.width / 2 + 0.5, y: box.height / 2 + 0.5 } });
+  // The pixel at the left of it, by the mouse; from there one to the right by the keyboard.
+  await canvas.click({ position: { x: ((chosen.x - 0.5) * box.width) / width, y: ((chosen.y + 0.5) * box.height) / height } });
   await page.keyboard.press("ArrowRight");
-  const debug = page.locator(".event[data-kind=fragment] button.debug").last();
-  await debug.waitFor({ timeout: kPatience });
+  await page.locator("aside h2", { hasText: `pixel ${chosen.x},${chosen.y}` }).waitFor({ timeout: kPatience });
+  const fragment = page.locator(".event[data-kind=fragment]").nth(chosen.fragment);
+  await fragment.waitFor({ timeout: kPatience });
   const place = new URLSearchParams((await page.evaluate(() => location.hash)).slice(1));
-  const runs = await page.locator("button.debug").count();
+  const runs = await page.locator("button.debug").evaluateAll((all) => all.map((one) => Number(one.dataset.thread)));
   const events = await page.locator(".event").evaluateAll((all) => all.map((one) => one.dataset.kind));
-  const last = page.locator(".event").last();
-  const stored = await last.innerText();
   await page.screenshot({ path: screenshot });
-  const looks = await lookAtPicture(page);
+  const looks = await lookAtPicture(page, chosen.draw);
+  const debug = fragment.locator("button.debug").last();
   await debug.waitFor({ timeout: kPatience });
+  const thread = Number(await debug.getAttribute("data-thread"));
   await debug.click();
-  const walk = await follow(page);
+  await page.locator("#detail").waitFor({ timeout: kPatience });
+  await page.getByLabel("Form of values").selectOption("hex");
+  const lane = Number(await page.locator("#lane").inputValue());
+  await page.evaluate(() => document.activeElement?.blur());
+  const walks = [await follow(page)];
+  walks.push(await followFrom(page, kEndOfFragment));
   await page.screenshot({ path: screenshot.replace(".png", "-shader.png") });
   // A place that is shared leads to the same.
   const shared = await page.evaluate(() => location.href);
@@ -140,14 +199,35 @@ async function debugPixel(page) {
   await other.goto(shared);
   await other.locator("#detail").waitFor({ timeout: kPatience });
   const again = await other.locator("#detail").innerText();
-  return { width, height, job: Number(place.get("job")), pixel: place.get("pixel").split(",").map(Number), runs, events, stored, looks, ...walk, again };
+  return { job: Number(place.get("job")), pixel: place.get("pixel").split(",").map(Number), chosen, thread, lane, runs, events, looks, walks, again };
+}
+
+/// Of fragment programs: what they write to the tile buffer.
+const kEndOfFragment = /tlb/;
+const kBarrier = /barrier/;
+
+/// The last dispatch, through its first instructions and around a barrier, if it has one.
+async function debugBarrier(page) {
+  const job = page.locator(".tree .row[data-job]").filter({ hasText: "compute" }).last();
+  const number = Number(await job.getAttribute("data-job"));
+  await job.click();
+  await page.locator("#detail").waitFor({ timeout: kPatience });
+  await page.getByLabel("Form of values").selectOption("hex");
+  await page.evaluate(() => document.activeElement?.blur());
+  const walks = [await follow(page)];
+  walks.push(await followFrom(page, kBarrier));
+  await page.screenshot({ path: screenshot });
+  return { job: number, lane: Number(await page.locator("#lane").inputValue()), walks };
 }
 
 async function debugCompute(page) {
   const job = page.locator(".tree .row[data-job]").filter({ hasText: "compute" }).first();
   const number = Number(await job.getAttribute("data-job"));
   await job.click();
-  const walk = await follow(page);
+  await page.locator("#detail").waitFor({ timeout: kPatience });
+  await page.getByLabel("Form of values").selectOption("hex");
+  await page.evaluate(() => document.activeElement?.blur());
+  const walks = [await follow(page)];
   await page.screenshot({ path: screenshot });
   const program = await breakAndEdit(page);
   await page.keyboard.press("3");
@@ -163,7 +243,7 @@ async function debugCompute(page) {
   await page.evaluate(() => document.activeElement?.blur());
   await page.keyboard.press("7");
   const whole = await lookAtProfile(page);
-  return { whole, job: number, listing: listing.split("\n").length, program, address, writer, ...walk };
+  return { whole, job: number, listing: listing.split("\n").length, program, address, writer, lane: 0, walks };
 }
 
 /// The profile: within the page, or one that was exported.
@@ -236,7 +316,7 @@ async function showExport(page) {
   return { ...tables, elements: await page.locator("img, main script, iframe").count(), tab: await page.title() };
 }
 
-const kScenarios = { picture: debugPixel, compute: debugCompute, against: compare, hostile: showHostile, export: showExport };
+const kScenarios = { picture: debugPixel, compute: debugCompute, barrier: debugBarrier, against: compare, hostile: showHostile, export: showExport };
 
 const context = await chromium.launchPersistentContext(profile, {
   executablePath: program,
