@@ -54,7 +54,8 @@ def capture(v3demu, mesa, folder, device, program):
             if not shutil.which(name):
                 skip(f"{name} is not installed")
         command = ["xvfb-run", "-a", *command]
-    run(command)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    expect(done.returncode == 0 and "GPU errors" not in done.stderr, f"{command} ended with {done.returncode}", done.stdout[-2000:] + done.stderr)
     return path
 
 
