@@ -102,7 +102,8 @@ def threads_of(trace):
     threads = []
     for text in trace.split("==== ")[1:]:
         paragraphs = re.split(r"\n\n(?= *\d+  0x)", text)[1:]
-        threads.append([(re.match(r" *\d+  0x\w{8}  (.*)", one)[1], one.partition("\n")[2].rstrip("\n")) for one in paragraphs])
+        # Behind the last instruction something else may follow.
+        threads.append([(re.match(r" *\d+  0x\w{8}  (.*)", one)[1], one.partition("\n")[2].partition("\n\n")[0]) for one in paragraphs])
     return threads
 
 
@@ -264,7 +265,9 @@ def page(v3demu, mesa, folder, device, scenario, *program):
     path = capture(v3demu, mesa, folder, device, program)
     shown = walk(v3demu, folder, scenario, path)
     expect(shown["title"] == os.path.basename(path), "the name of the capture", shown["title"])
-    expect(shown["errors"] == [], "the page's errors", shown["errors"])
+    # Costs of programs of VideoCore IV are not known.
+    errors = [error for error in shown["errors"] if device != "rpi3" or "501" not in error]
+    expect(errors == [], "the page's errors", errors)
     selection = check_place(shown) if scenario == "picture" else f"job={shown['job']},stage=compute"
     if scenario == "compute":
         expect(shown["listing"] > 20, "the listing is short", shown)
@@ -279,10 +282,12 @@ def page(v3demu, mesa, folder, device, scenario, *program):
     traces = [threads_of(run([v3demu, "replay", f"--trace-qpu={selection},instructions=5000{more}", path])) for more in ("", f",lanes={lane}-{lane},values=hex")]
     number = -1
     if scenario == "picture":
-        expect(len(traces[0]) == len(shown["runs"]), "threads of the pixel", (len(traces[0]), shown["runs"]))
-        number = sorted(shown["runs"]).index(shown["thread"])
+        # Several fragments of a pixel that share no sample may be in one thread.
+        threads = sorted(set(shown["runs"]))
+        expect(len(traces[0]) == len(threads), "threads of the pixel", (len(traces[0]), threads))
+        number = threads.index(shown["thread"])
     compared = sum(compare_steps(one, traces[0][number], traces[1][number], lane) for one in shown["walks"])
-    expect(compared > 5, "few values of registers were compared", compared)
+    expect(compared >= 3, "few values of registers were compared", compared)
     print(f"{sum(len(one['steps']) for one in shown['walks'])} steps, {compared} values of registers in lane {lane}")
 
 

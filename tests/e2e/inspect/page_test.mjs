@@ -5,7 +5,7 @@ import { chromium } from "playwright-core";
 
 const [program, profile, address, scenario, screenshot] = process.argv.slice(2);
 const kSteps = 12;
-const kPatience = 20_000;
+const kPatience = 60_000;
 
 /// Waits until the page shows another step. (Its policy lets nobody evaluate text, as Playwright's own waiting does.)
 async function moved(page, before) {
@@ -133,34 +133,41 @@ async function breakAndEdit(page) {
   return { stop, never, wrong, summary, edited };
 }
 
-/// The render job with most primitives; in it, as near to the centre as may be, a pixel whose colour a fragment changes, and
-/// the number of the last such one in its history.
+/// A render job with many primitives; in it, as near to the centre as may be, a pixel whose colour a fragment changes, and the
+/// number of the last such one in its history.
 async function choosePixel(page) {
   return page.evaluate(async () => {
     const ask = async (question) => (await fetch(`ask/${question}`)).json();
-    let best = { primitives: 0 };
-    for (const { number, kind } of (await ask("capture")).jobs) {
-      if (kind !== "render") continue;
+    const changes = ({ kind, before, after, runs }) => kind === "fragment" && runs.length > 0 && String(before.colors[0]?.words) !== String(after.colors[0]?.words);
+    const pixelOf = async (job) => {
+      const answer = await (await fetch(`ask/heat?job=${job}&what=shaded`)).arrayBuffer();
+      const length = new DataView(answer).getUint32(0, true);
+      const { width, height } = JSON.parse(new TextDecoder().decode(new Uint8Array(answer, 4, length)));
+      const counts = new Uint32Array(answer.slice(4 + length));
+      const far = ([x, y]) => (x - width / 2) ** 2 + (y - height / 2) ** 2;
+      const pixels = [...counts.keys()].map((n) => [n % width, Math.floor(n / width), counts[n]]).filter(([x, , count]) => count > 0 && x > 0);
+      pixels.sort((a, b) => far(a) - far(b));
+      // Neighbours are alike.
+      for (let n = 0; n < Math.min(pixels.length, 1000); n += 97) {
+        const [x, y] = pixels[n];
+        const { events } = await ask(`history?job=${job}&x=${x}&y=${y}`);
+        const event = events.findLast(changes);
+        if (event) return { job, x, y, fragment: events.filter(({ kind }) => kind === "fragment").indexOf(event), draw: event.draw };
+      }
+      return undefined;
+    };
+    const jobs = [];
+    for (const { number, kind, summary } of (await ask("capture")).jobs) {
+      if (kind !== "render" || summary === "stores no colours") continue;
       const primitives = (await ask(`job?job=${number}`)).draws.reduce((sum, draw) => sum + draw.primitives, 0);
-      if (primitives >= best.primitives) best = { job: number, primitives };
+      if (primitives > 0) jobs.push({ number, primitives });
     }
-    const answer = await (await fetch(`ask/heat?job=${best.job}&what=shaded`)).arrayBuffer();
-    const length = new DataView(answer).getUint32(0, true);
-    const { width, height } = JSON.parse(new TextDecoder().decode(new Uint8Array(answer, 4, length)));
-    const counts = new Uint32Array(answer.slice(4 + length));
-    const far = ([x, y]) => (x - width / 2) ** 2 + (y - height / 2) ** 2;
-    const pixels = [...counts.keys()].map((n) => [n % width, Math.floor(n / width), counts[n]]).filter(([x, , count]) => count > 0 && x > 0);
-    // Steps of a few pixels, as neighbours are alike.
-    pixels.sort((a, b) => far(a) - far(b));
-    for (let n = 0; n < Math.min(pixels.length, 4000); n += 97) {
-      const [x, y] = pixels[n];
-      const { events } = await ask(`history?job=${best.job}&x=${x}&y=${y}`);
-      const fragments = events.filter((event) => event.kind === "fragment");
-      const changes = ({ before, after }) => String(before.colors[0]?.words) !== String(after.colors[0]?.words);
-      const at = fragments.findLastIndex((event) => changes(event) && event.runs.length > 0);
-      if (at >= 0) return { job: best.job, x, y, fragment: at, draw: fragments[at].draw };
+    jobs.sort((a, b) => b.primitives - a.primitives || b.number - a.number);
+    for (const { number } of jobs.slice(0, 4)) {
+      const found = await pixelOf(number);
+      if (found) return found;
     }
-    throw new Error(`no pixel of job ${best.job} changes`);
+    throw new Error("no pixel changes");
   });
 }
 
