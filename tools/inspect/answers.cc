@@ -11,12 +11,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "gpu/base/float16.h"
 #include "gpu/chip/profile.h"
 #include "gpu/cle/packet.h"
 #include "gpu/perf/timing/prediction.h"
 #include "gpu/qpu/isa/assembler.h"
 #include "tools/cli/captures/job_listing.h"
+#include "tools/inspect/history_json.h"
 
 namespace v3d::inspect {
 namespace {
@@ -45,11 +45,6 @@ const char* text_of(tlb::DepthType type) {
   constexpr const char* kNames[] = {"32F", "24", "16"};
   return kNames[static_cast<size_t>(type)];
 }
-const char* text_of(PixelEvent::Kind kind) {
-  constexpr const char* kNames[] = {"begin", "load", "clear", "store", "fragment"};
-  return kNames[static_cast<size_t>(kind)];
-}
-
 std::string hex(uint32_t value) { return absl::StrFormat("0x%08x", value); }
 
 /// What stands in captures need not be text.
@@ -97,37 +92,6 @@ class Numbers {
   const Parameters& parameters_;
   std::string wrong_;
 };
-
-double depth_of(tlb::DepthType type, uint32_t stored) {
-  switch (type) {
-    case tlb::DepthType::k24:
-      return stored / double{0xffffff};
-    case tlb::DepthType::k16:
-      return stored / double{0xffff};
-    case tlb::DepthType::k32F:
-      break;
-  }
-  return double{std::bit_cast<float>(stored)};
-}
-
-Json json_of(const tlb::Config& config, const Sample& sample) {
-  Json colors = Json::array();
-  for (size_t rt = 0; rt < tlb::kMaxRenderTargets; ++rt) {
-    if (!config.targets[rt].used) continue;
-    Json channels = Json::array();
-    for (const double value : channels_of(config.targets[rt], sample.colors[rt])) channels.push_back(value);
-    colors.push_back(
-        {{"target", rt},
-         {"rgba8", rgba8_of(config.targets[rt], sample.colors[rt])},
-         {"channels", channels},
-         {"words",
-          {sample.colors[rt][0], sample.colors[rt][1], sample.colors[rt][2], sample.colors[rt][3]}}});
-  }
-  return {{"depth", depth_of(config.depth_type, sample.depth)},
-          {"stored_depth", sample.depth},
-          {"stencil", sample.stencil},
-          {"colors", colors}};
-}
 
 Json json_of(const tlb::Config& config) {
   Json targets = Json::array();
@@ -396,71 +360,6 @@ Answer memory(Inspector& inspector, uint32_t job, Numbers& numbers) {
                {"job", view->job}});
 }
 
-/// The test that a fragment failed in front of its program.
-const char* failed_test(const draw::DrawState& state, const PixelEvent& event, tlb::DepthType type) {
-  if (state.cfg.stencil) {
-    const draw::StencilConfig& face = event.back_facing ? state.back : state.front;
-    const uint32_t ref = face.ref & face.test_mask, stored = event.before.stencil & face.test_mask;
-    if (!passes_when(face.func, ref < stored ? 0 : ref == stored ? 1 : 2)) return "stencil";
-  }
-  const double stored = depth_of(type, event.before.depth);
-  if (state.cfg.depth_bounds &&
-      (stored < double{state.depth_bounds_min} || stored > double{state.depth_bounds_max}))
-    return "depth bounds";
-  return "depth";
-}
-
-Json json_of(const tlb::Config& config, const PixelEvent::Access& access) {
-  Json written = Json::array();
-  for (const uint32_t word : access.words) {
-    if (access.is_halves) {
-      written.push_back(double{half_to_float(static_cast<uint16_t>(word))});
-      written.push_back(double{half_to_float(static_cast<uint16_t>(word >> 16))});
-    } else {
-      written.push_back(double{std::bit_cast<float>(word)});
-    }
-  }
-  return {{"kind", access.is_depth ? "depth" : "color"},
-          {"target", access.target},
-          {"words", access.words},
-          {"written", written},
-          {"passed", access.passed},
-          {"before", json_of(config, access.before)},
-          {"after", json_of(config, access.after)}};
-}
-
-Json json_of(const tlb::Config& config, const draw::BinResult* bin, const PixelEvent& event) {
-  Json json = {{"kind", text_of(event.kind)},
-               {"before", json_of(config, event.before)},
-               {"after", json_of(config, event.after)}};
-  if (event.kind == PixelEvent::Kind::kLoad || event.kind == PixelEvent::Kind::kStore) {
-    json["buffer"] = event.transfer.buffer;
-    json["address"] = hex(event.transfer.address);
-  }
-  if (event.kind != PixelEvent::Kind::kFragment) return json;
-  json["draw"] = event.draw;
-  json["primitive"] = event.primitive;
-  json["back_facing"] = event.back_facing;
-  json["coverage"] = event.coverage;
-  json["depth"] = double{event.depth};
-  json["tests_early"] = event.tests_early;
-  json["passed_early"] = event.passed_early;
-  if (event.tests_early && event.passed_early == 0 && bin && event.draw < bin->draws.size())
-    json["failed"] = failed_test(bin->draws[event.draw].state, event, config.depth_type);
-  Json runs = Json::array();
-  for (const PixelEvent::Run& run : event.runs) {
-    Json accesses = Json::array();
-    for (const PixelEvent::Access& access : run.accesses) accesses.push_back(json_of(config, access));
-    runs.push_back({{"thread", run.thread},
-                    {"lane", run.lane},
-                    {"sample", run.sample},
-                    {"alive", run.alive},
-                    {"accesses", accesses}});
-  }
-  json["runs"] = runs;
-  return json;
-}
-
 PixelPlace place_of(uint32_t job, Numbers& numbers) {
   return {job, numbers.get("layer", 0), numbers.get("x"), numbers.get("y"), numbers.get("sample", 0) & 3};
 }
@@ -472,7 +371,8 @@ Answer history(Inspector& inspector, uint32_t job, Numbers& numbers) {
   if (!history.ok()) return wrong(history.status());
   Json events = Json::array();
   const absl::Status seen = inspector.with_draws(job, [&](const draw::BinResult* bin) {
-    for (const PixelEvent& event : history->events) events.push_back(json_of(history->config, bin, event));
+    for (const PixelEvent& event : history->events)
+      events.push_back(history_json(history->config, bin, event, place.sample));
   });
   if (!seen.ok()) return wrong(seen);
   return good({{"events", events}, {"is_cut", history->is_cut}, {"message", history->message}});

@@ -167,7 +167,9 @@ void PixelHistory::before(const pse::TileAccess& access) {
     PixelEvent::Access done;
     done.is_depth = access.kind == pse::TileAccess::Kind::kDepth;
     done.target = access.spec.render_target;
-    done.is_halves = access.spec.kind == qpu::TlbSpec::Kind::kColorF16;
+    done.form = access.spec.kind == qpu::TlbSpec::Kind::kColorF16  ? PixelEvent::Access::Form::kHalves
+                : access.spec.kind == qpu::TlbSpec::Kind::kUnknown ? PixelEvent::Access::Form::kFixed
+                                                                   : PixelEvent::Access::Form::kWhole;
     const uint32_t words = std::max<uint32_t>(access.spec.words, 1);
     const uint32_t first = access.spec.per_sample ? sample_ * words : 0;
     for (uint32_t n = 0; n < words; ++n) done.words.push_back(access.words[first + n][place.lane]);
@@ -188,7 +190,7 @@ void PixelHistory::after(const pse::TileAccess& access) {
       event.after.colors = done.after.colors;
     else
       event.after = done.after;
-    done.passed = lanes_->coverage[place.lane];
+    done.passed = (access.left != nullptr ? *access.left : lanes_->coverage)[place.lane];
   }
 }
 

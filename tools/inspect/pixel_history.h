@@ -33,7 +33,9 @@ struct PixelEvent {
   struct Access {
     bool is_depth = false;
     uint8_t target = 0;
-    bool is_halves = false;       ///< the words are pairs of halves
+    /// What the words are: channels, or pairs of them, as the target has them, or rgba8; floats or 24 bits
+    /// of depth.
+    enum class Form : uint8_t { kWhole, kHalves, kFixed } form = Form::kWhole;
     std::vector<uint32_t> words;  ///< of the pixel
     uint32_t passed = 0;          ///< late tests: samples that passed
     Sample before, after;
