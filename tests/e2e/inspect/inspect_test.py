@@ -5,8 +5,8 @@ usage: inspect_test.py history V3DEMU MESA FOLDER DEVICE INSPECT_HISTORY PIXELS 
        inspect_test.py page V3DEMU MESA FOLDER DEVICE picture|compute|barrier PROGRAM...
        inspect_test.py against|hostile|export|absurd V3DEMU MESA FOLDER DEVICE PROGRAM...
        inspect_test.py program V3DEMU MESA FOLDER DEVICE PROGRAM...
-PROGRAM's jobs are captured; "PICTURE" in it is a file of that name, and words NAME=VALUE in front of it are its environment. The
-page is skipped, with the reason, where Chromium, npm or its registry are not there.
+PROGRAM's jobs are captured; "PICTURE" in it is a file of that name, and words NAME=VALUE in front of it are its environment,
+those with --NAME=VALUE options of the capture. The page is skipped, with the reason, where Chromium, npm or its registry are not there.
 """
 import fcntl
 import json
@@ -37,7 +37,7 @@ def expect(condition, what, text=""):
 
 
 def run(command, **options):
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200, **options)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, **options)
     expect(done.returncode == 0, f"{command} ended with {done.returncode}", done.stdout[-2000:] + done.stderr[-2000:])
     return done.stdout
 
@@ -48,13 +48,15 @@ def capture(v3demu, mesa, folder, device, program):
     path = os.path.join(folder, "<img src=x onerror=alert(1)>\"'&quot;.v3dcap")
     words = [word.replace("PICTURE", os.path.join(folder, "picture.ppm")) for word in program]
     first = next(n for n, word in enumerate(words) if "=" not in word)
-    command = ["env", *words[:first], v3demu, "capture", "--device", device, "--mesa", mesa, "-o", path, "--", *words[first:]]
+    options = [word for word in words[:first] if word.startswith("--")]
+    environment = [word for word in words[:first] if word not in options]
+    command = ["env", *environment, v3demu, "capture", *options, "--device", device, "--mesa", mesa, "-o", path, "--", *words[first:]]
     if words[first] in NEED_WINDOWS:
         for name in words[first], "xvfb-run":
             if not shutil.which(name):
                 skip(f"{name} is not installed")
         command = ["xvfb-run", "-a", *command]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     expect(done.returncode == 0 and "GPU errors" not in done.stderr, f"{command} ended with {done.returncode}", done.stdout[-2000:] + done.stderr)
     return path
 
@@ -208,7 +210,7 @@ def need_browser(v3demu, folder):
 def browse(address, folder, scenario):
     """What page_test.mjs saw at an address; no request went elsewhere."""
     shutil.copy(os.path.join(HERE, "page_test.mjs"), folder)
-    with tempfile.TemporaryDirectory() as profile:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:  # which a browser that ends may still write
         shown = json.loads(run(["node", os.path.join(folder, "page_test.mjs"), shutil.which("chromium"), profile, address, scenario,
                                 os.path.join(folder, scenario + ".png")], cwd=folder))
     expect(shown["elsewhere"] == [], "requests to elsewhere", shown["elsewhere"])

@@ -1,11 +1,24 @@
 // Walks through the page of v3demu inspect as a user does, and prints what it shows as JSON.
 //
 // usage: node page_test.mjs CHROMIUM PROFILE_FOLDER ADDRESS picture|compute|barrier|against|hostile|export SCREENSHOT
+import { get } from "node:http";
 import { chromium } from "playwright-core";
 
 const [program, profile, address, scenario, screenshot] = process.argv.slice(2);
 const kSteps = 12;
 const kPatience = 60_000;
+
+/// What the server answers, before there is a page.
+function ask(question) {
+  return new Promise((resolve, reject) => {
+    get(`${address}ask/${question}`, (response) => {
+      const parts = [];
+      response.on("data", (part) => parts.push(part));
+      response.on("end", () => (response.statusCode === 200 ? resolve(Buffer.concat(parts)) : reject(new Error(`${question}: ${Buffer.concat(parts)}`))));
+    }).on("error", reject);
+  });
+}
+const askJson = async (question) => JSON.parse(await ask(question));
 
 /// Waits until the page shows another step. (Its policy lets nobody evaluate text, as Playwright's own waiting does.)
 async function moved(page, before) {
@@ -135,44 +148,42 @@ async function breakAndEdit(page) {
 
 /// A render job with many primitives; in it, as near to the centre as may be, a pixel whose colour a fragment changes, and the
 /// number of the last such one in its history.
-async function choosePixel(page) {
-  return page.evaluate(async () => {
-    const ask = async (question) => (await fetch(`ask/${question}`)).json();
-    const changes = ({ kind, before, after, runs }) => kind === "fragment" && runs.length > 0 && String(before.colors[0]?.words) !== String(after.colors[0]?.words);
-    const pixelOf = async (job) => {
-      const answer = await (await fetch(`ask/heat?job=${job}&what=shaded`)).arrayBuffer();
-      const length = new DataView(answer).getUint32(0, true);
-      const { width, height } = JSON.parse(new TextDecoder().decode(new Uint8Array(answer, 4, length)));
-      const counts = new Uint32Array(answer.slice(4 + length));
-      const far = ([x, y]) => (x - width / 2) ** 2 + (y - height / 2) ** 2;
-      const pixels = [...counts.keys()].map((n) => [n % width, Math.floor(n / width), counts[n]]).filter(([x, , count]) => count > 0 && x > 0);
-      pixels.sort((a, b) => far(a) - far(b));
-      // Neighbours are alike.
-      for (let n = 0; n < Math.min(pixels.length, 1000); n += 97) {
-        const [x, y] = pixels[n];
-        const { events } = await ask(`history?job=${job}&x=${x}&y=${y}`);
-        const event = events.findLast(changes);
-        if (event) return { job, x, y, fragment: events.filter(({ kind }) => kind === "fragment").indexOf(event), draw: event.draw };
-      }
-      return undefined;
-    };
-    const jobs = [];
-    for (const { number, kind, summary } of (await ask("capture")).jobs) {
-      if (kind !== "render" || summary === "stores no colours") continue;
-      const primitives = (await ask(`job?job=${number}`)).draws.reduce((sum, draw) => sum + draw.primitives, 0);
-      if (primitives > 0) jobs.push({ number, primitives });
-    }
-    jobs.sort((a, b) => b.primitives - a.primitives || b.number - a.number);
-    for (const { number } of jobs.slice(0, 4)) {
-      const found = await pixelOf(number);
-      if (found) return found;
-    }
-    throw new Error("no pixel changes");
-  });
+async function choosePixel() {
+  const jobs = [];
+  for (const { number, kind, summary } of (await askJson("capture")).jobs) {
+    if (kind !== "render" || summary === "stores no colours") continue;
+    const primitives = (await askJson(`job?job=${number}`)).draws.reduce((sum, draw) => sum + draw.primitives, 0);
+    if (primitives > 0) jobs.push({ number, primitives });
+  }
+  jobs.sort((a, b) => b.primitives - a.primitives || b.number - a.number);
+  for (const { number } of jobs.slice(0, 4)) {
+    const found = await pixelOf(number);
+    if (found) return found;
+  }
+  throw new Error("no pixel changes");
 }
 
-async function debugPixel(page) {
-  const chosen = await choosePixel(page);
+async function pixelOf(job) {
+  const answer = await ask(`heat?job=${job}&what=shaded`);
+  const length = answer.readUInt32LE(0);
+  const { width, height } = JSON.parse(answer.subarray(4, 4 + length));
+  const pixels = [];
+  for (let n = 0; n < width * height; ++n)
+    if (n % width > 0 && answer.readUInt32LE(4 + length + 4 * n) > 0) pixels.push([n % width, Math.floor(n / width)]);
+  const far = ([x, y]) => (x - width / 2) ** 2 + (y - height / 2) ** 2;
+  pixels.sort((a, b) => far(a) - far(b));
+  const changes = ({ kind, before, after, runs }) => kind === "fragment" && runs.length > 0 && String(before.colors[0]?.words) !== String(after.colors[0]?.words);
+  // Neighbours are alike.
+  for (let n = 0; n < Math.min(pixels.length, 1000); n += 97) {
+    const [x, y] = pixels[n];
+    const { events } = await askJson(`history?job=${job}&x=${x}&y=${y}`);
+    const event = events.findLast(changes);
+    if (event) return { job, x, y, fragment: events.filter(({ kind }) => kind === "fragment").indexOf(event), draw: event.draw };
+  }
+  return undefined;
+}
+
+async function debugPixel(page, chosen) {
   await page.locator(`.tree .row[data-job="${chosen.job}"]`).click();
   const canvas = page.locator("#picture");
   await canvas.waitFor({ timeout: kPatience });
@@ -325,6 +336,7 @@ async function showExport(page) {
 
 const kScenarios = { picture: debugPixel, compute: debugCompute, barrier: debugBarrier, against: compare, hostile: showHostile, export: showExport };
 
+const chosen = scenario === "picture" ? await choosePixel() : undefined;
 const context = await chromium.launchPersistentContext(profile, {
   executablePath: program,
   headless: true,
@@ -344,7 +356,7 @@ try {
   await page.goto(address);
   if (scenario !== "export") await page.locator(".tree .row").first().waitFor({ timeout: kPatience });
   const title = await page.locator("header h1").innerText();
-  const found = await kScenarios[scenario](page);
+  const found = await kScenarios[scenario](page, chosen);
   console.log(JSON.stringify({ title, errors, elsewhere, ...found }));
 } catch (error) {
   await page.screenshot({ path: screenshot });
