@@ -257,6 +257,8 @@ def check_place(shown):
     chosen = shown["chosen"]
     expect(shown["pixel"] == [chosen["x"], chosen["y"]], "the pixel that was picked", (shown["pixel"], chosen))
     expect(shown["events"][0] == "begin" and shown["events"][-1] == "store", "begin and end of the history", shown["events"])
+    expect(shown["fragments"][chosen["fragment"]] == {"verdict": "writes", "changes": True}, "the fragment that was chosen", shown["fragments"])
+    expect(all(one["verdict"] == "writes" for one in shown["fragments"] if one["changes"]), "who changes the pixel", shown["fragments"])
     expect(shown["again"] == shown["walks"][-1]["back"][-1]["detail"], "the shared address", shown["again"])
     check_looks(shown["looks"], shown["events"].count("fragment"))
     return f"job={shown['job']},stage=fragment,pixel={chosen['x']}:{chosen['y']}"

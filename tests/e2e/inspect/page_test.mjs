@@ -198,6 +198,10 @@ async function debugPixel(page, chosen) {
   const place = new URLSearchParams((await page.evaluate(() => location.hash)).slice(1));
   const runs = await page.locator("button.debug").evaluateAll((all) => all.map((one) => Number(one.dataset.thread)));
   const events = await page.locator(".event").evaluateAll((all) => all.map((one) => one.dataset.kind));
+  const fragments = await page.locator(".event[data-kind=fragment]").evaluateAll((all) => all.map((one) => ({
+    verdict: one.querySelector(".good, .bad").innerText,
+    changes: [...one.querySelectorAll("tr")].some((row) => row.cells[0].innerText.startsWith("colour") && row.querySelector(".changed") !== null),
+  })));
   await page.screenshot({ path: screenshot });
   const looks = await lookAtPicture(page, chosen.draw);
   const debug = fragment.locator("button.debug").last();
@@ -217,7 +221,7 @@ async function debugPixel(page, chosen) {
   await other.goto(shared);
   await other.locator("#detail").waitFor({ timeout: kPatience });
   const again = await other.locator("#detail").innerText();
-  return { job: Number(place.get("job")), pixel: place.get("pixel").split(",").map(Number), chosen, thread, lane, runs, events, looks, walks, again };
+  return { job: Number(place.get("job")), pixel: place.get("pixel").split(",").map(Number), chosen, thread, lane, runs, events, fragments, looks, walks, again };
 }
 
 /// Of fragment programs: what they write to the tile buffer.
