@@ -57,7 +57,8 @@ def capture(v3demu, mesa, folder, device, program):
                 skip(f"{name} is not installed")
         command = ["xvfb-run", "-a", *command]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
-    expect(done.returncode == 0 and "GPU errors" not in done.stderr, f"{command} ended with {done.returncode}", done.stdout[-2000:] + done.stderr)
+    expect(done.returncode == 0 and "GPU errors" not in done.stderr, f"{command} ended with {done.returncode}",
+           done.stdout[-2000:] + done.stderr)
     return path
 
 
@@ -257,8 +258,9 @@ def check_place(shown):
     chosen = shown["chosen"]
     expect(shown["pixel"] == [chosen["x"], chosen["y"]], "the pixel that was picked", (shown["pixel"], chosen))
     expect(shown["events"][0] == "begin" and shown["events"][-1] == "store", "begin and end of the history", shown["events"])
-    expect(shown["fragments"][chosen["fragment"]] == {"verdict": "writes", "changes": True}, "the fragment that was chosen", shown["fragments"])
-    expect(all(one["verdict"] == "writes" for one in shown["fragments"] if one["changes"]), "who changes the pixel", shown["fragments"])
+    fragments = shown["fragments"]
+    expect(fragments[chosen["fragment"]] == {"verdict": "writes", "changes": True}, "the fragment that was chosen", fragments)
+    expect(all(one["verdict"] == "writes" for one in fragments if one["changes"]), "who changes the pixel", fragments)
     expect(shown["again"] == shown["walks"][-1]["back"][-1]["detail"], "the shared address", shown["again"])
     check_looks(shown["looks"], shown["events"].count("fragment"))
     return f"job={shown['job']},stage=fragment,pixel={chosen['x']}:{chosen['y']}"
@@ -281,9 +283,11 @@ def page(v3demu, mesa, folder, device, scenario, *program):
                "who wrote memory", shown["writer"])
     if scenario == "barrier":
         around = shown["walks"][-1]
-        expect(around["found"] and any("waits at the barrier" in step["detail"] for step in around["steps"]), "steps around a barrier", around)
+        waits = any("waits at the barrier" in step["detail"] for step in around["steps"])
+        expect(around["found"] and waits, "steps around a barrier", around)
     lane = shown["lane"]
-    traces = [threads_of(run([v3demu, "replay", f"--trace-qpu={selection},instructions=5000{more}", path])) for more in ("", f",lanes={lane}-{lane},values=hex")]
+    traces = [threads_of(run([v3demu, "replay", f"--trace-qpu={selection},instructions=5000{more}", path]))
+              for more in ("", f",lanes={lane}-{lane},values=hex")]
     number = -1
     if scenario == "picture":
         # Several fragments of a pixel that share no sample may be in one thread.

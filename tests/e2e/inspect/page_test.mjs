@@ -348,6 +348,7 @@ const context = await chromium.launchPersistentContext(profile, {
   args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync"],
 });
+context.setDefaultTimeout(kPatience);
 const page = await context.newPage();
 const errors = [];
 try {
