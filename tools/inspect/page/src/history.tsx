@@ -91,7 +91,7 @@ function Fragment({ event, place, move }: { event: PixelEvent; place: Place; mov
               program writes {access.kind === "color" ? `colour ${access.target}` : "depth"}: {access.written.map((value) => number(value)).join(" ")}
             </div>
           ))}
-          <button class="debug" data-thread={run.thread} aria-pressed={place.view === "shader" && place.thread === run.thread}
+          <button class="debug" data-thread={run.thread} aria-pressed={place.view === "shader" && place.thread === run.thread && place.lane === run.lane}
             onClick={() => move({ view: "shader", stage: "fragment", thread: run.thread, lane: run.lane, step: 0 })}>
             debug lane {run.lane} of thread {run.thread}
           </button>
