@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "daemon/captured_frame.h"
+#include "daemon/captured_submission.h"
 #include "daemon/limits.h"
 #include "gpu/base/log.h"
 #include "ioctl/base/unique_fd.h"
@@ -30,7 +31,10 @@ enum RecordType : uint32_t {
   kEnd = 5,
   kFrame = 6,
   kPrograms = 7,
-  kAfter = 8
+  kAfter = 8,
+  kPages = 9,
+  kSubmission = 10,
+  kAfterHashes = 11
 };
 
 struct Header {
@@ -51,6 +55,20 @@ struct JobRecord {
 constexpr uint32_t kMaxRecord = 1u << 28;
 
 constexpr std::array<uint8_t, mmu::kPageSize> kZero = {};
+
+/// Two sums that tell pages apart.
+std::array<uint64_t, 2> page_key(const uint8_t* page) {
+  uint64_t low = 0x9e3779b97f4a7c15, high = 0xc2b2ae3d27d4eb4f;
+  for (uint32_t i = 0; i < mmu::kPageSize; i += 8) {
+    uint64_t word;
+    std::memcpy(&word, page + i, 8);
+    low = (low ^ word) * 0xff51afd7ed558ccd;
+    low ^= low >> 29;
+    high = (high + word) * 0xc4ceb9fe1a85ec53;
+    high ^= high >> 31;
+  }
+  return {low, high};
+}
 
 /// An empty file to write, never a device or a pipe. Null with errno; 0: it is one of these.
 FILE* open_regular(const std::string& path) {
@@ -92,7 +110,7 @@ absl::StatusOr<RecordHeader> next_record(FILE* file, uint32_t jobs) {
   const size_t got = std::fread(&header, 1, sizeof header, file);
   if (got == 0) return RecordHeader{};
   if (got != sizeof header) return cut("it ends inside a record", jobs);
-  if (header.type < kPage || header.type > kAfter)
+  if (header.type < kPage || header.type > kAfterHashes)
     return absl::InvalidArgumentError(absl::StrFormat("unknown record type %d", header.type));
   if (header.size > kMaxRecord)
     return absl::InvalidArgumentError("a record is longer than any that is written");
@@ -183,6 +201,8 @@ device::TfuJob CapturedJob::tfu() const {
           words[6], words[7], {words[8], words[9], words[10], words[11]}};
 }
 
+uint64_t page_hash(std::span<const uint8_t, mmu::kPageSize> page) { return page_key(page.data())[0]; }
+
 absl::StatusOr<std::unique_ptr<CaptureWriter>> CaptureWriter::create(const std::string& path,
                                                                      const char* profile) {
   FILE* file = open_regular(path);
@@ -223,15 +243,8 @@ void CaptureWriter::record(uint32_t type, const void* payload, size_t bytes) {
 
 uint32_t CaptureWriter::page_number(const uint8_t* page) {
   if (std::memcmp(page, kZero.data(), mmu::kPageSize) == 0) return 0;
-  Key key{0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f};
-  for (uint32_t i = 0; i < mmu::kPageSize; i += 8) {
-    uint64_t word;
-    std::memcpy(&word, page + i, 8);
-    key.low = (key.low ^ word) * 0xff51afd7ed558ccd;
-    key.low ^= key.low >> 29;
-    key.high = (key.high + word) * 0xc4ceb9fe1a85ec53;
-    key.high ^= key.high >> 31;
-  }
+  const auto [low, high] = page_key(page);
+  const Key key{low, high};
   const auto [entry, added] = known_pages_.try_emplace(key, static_cast<uint32_t>(known_pages_.size() + 1));
   const uint32_t number = entry->second;
   if (added) record(kPage, page, mmu::kPageSize);
@@ -332,13 +345,13 @@ absl::StatusOr<std::unique_ptr<CaptureReader>> CaptureReader::open(const std::st
 
 uint64_t CaptureReader::most_memory() { return read_host_room().memory / 2; }
 
-absl::Status CaptureReader::take_memory(Mapped& mapped, uint64_t bytes) {
+absl::Status CaptureReader::take_memory(uint64_t* of, uint64_t bytes) {
   if (bytes > limit_ - memory_)
     return absl::ResourceExhaustedError(absl::StrFormat(
         "the programs of the capture had more memory than %d MiB, which is half of what there is here",
         limit_ >> 20));
   memory_ += bytes;
-  mapped.bytes += bytes;
+  *of += bytes;
   return absl::OkStatus();
 }
 
@@ -400,12 +413,13 @@ absl::Status CaptureReader::apply_maps(const std::vector<uint32_t>& words) {
   mapped.ranges.clear();
   mapped.filled.clear();
   mapped.numbers.clear();
+  mapped.copy.clear();
   memory_ -= std::exchange(mapped.bytes, 0);
   std::vector<mmu::AddressSpace::Range> ranges;
   for (size_t i = 1; i + 1 < words.size(); i += 2) {
     const mmu::AddressSpace::Range range{words[i], uint64_t{words[i + 1]} * mmu::kPageSize};
     absl::Status status = mmu::AddressSpace::check_range(range.address, range.size);
-    if (status.ok()) status = take_memory(mapped, range.size / mmu::kPageSize * sizeof(uint32_t));
+    if (status.ok()) status = take_memory(&mapped.bytes, range.size / mmu::kPageSize * sizeof(uint32_t));
     if (!status.ok()) return status;
     ranges.push_back(range);
   }
@@ -429,7 +443,7 @@ absl::Status CaptureReader::apply_sets(const std::vector<uint32_t>& words) {
     }
     if (mapped.filled.empty()) mapped.filled.resize(mmu::kSpaceSize / mmu::kPageSize);
     if (!mapped.filled[address / mmu::kPageSize]) {
-      if (absl::Status status = take_memory(mapped, mmu::kPageSize); !status.ok()) return status;
+      if (absl::Status status = take_memory(&mapped.bytes, mmu::kPageSize); !status.ok()) return status;
       mapped.filled[address / mmu::kPageSize] = true;
     }
     mapped.numbers[address] = number;
@@ -445,6 +459,7 @@ absl::StatusOr<CapturedJob> CaptureReader::take_job(const std::vector<uint32_t>&
   if (record.kind > CapturedJob::kUser) return absl::InvalidArgumentError("a job of unknown kind");
   CapturedJob job{record.context, record.kind,       record.submission,
                   record.words,   std::move(frame_), std::move(programs_)};
+  if (absl::Status status = use_submission(&job); !status.ok()) return status;
   const bool needs_frame = job.kind == CapturedJob::kRender && brings_surfaces(*profile_);
   if (needs_frame != (job.surfaces != nullptr))
     return absl::InvalidArgumentError(needs_frame ? "a render job without its surfaces"
@@ -500,18 +515,95 @@ absl::Status CaptureReader::take_page(const std::vector<uint32_t>& words, uint32
   return absl::OkStatus();
 }
 
-absl::StatusOr<CapturedAfter> CaptureReader::after_of(const std::vector<uint32_t>& words, uint32_t bytes) {
-  if (bytes % 8 || words.size() < 2 || words[1] > (words.size() - 2) / 2)
+absl::Status CaptureReader::take_chunk(const std::vector<uint32_t>& words, uint32_t bytes) {
+  const std::span<const uint8_t> chunk(reinterpret_cast<const uint8_t*>(words.data()), bytes);
+  const absl::Status status = take_memory(&decompressed_, uint64_t{pages_of_chunk(chunk)} * mmu::kPageSize);
+  return status.ok() ? decompress_pages(chunk, &pages_) : status;
+}
+
+/// What the kernel's checks make of it lies in memory that the client had not.
+absl::Status CaptureReader::place_copy(Mapped& mapped, const std::vector<uint8_t>& bytes) {
+  mmu::AddressSpace& space = mapped.context->space();
+  const auto is_copy = [](const mmu::AddressSpace::Range& range) { return range.address == kCopyAddress; };
+  if (!mapped.copy.empty()) {
+    space.unmap(kCopyAddress, mapped.copy.size() * mmu::kPageSize);
+    std::erase_if(mapped.ranges, is_copy);
+    memory_ -= mapped.copy.size() * mmu::kPageSize;
+    mapped.bytes -= mapped.copy.size() * mmu::kPageSize;
+    mapped.copy.clear();
+  }
+  if (bytes.empty()) return absl::OkStatus();
+  const uint64_t size = (bytes.size() + mmu::kPageSize - 1) / mmu::kPageSize * mmu::kPageSize;
+  for (uint64_t at = 0; at < size; at += mmu::kPageSize)
+    if (space.is_mapped(static_cast<GpuAddr>(kCopyAddress + at)))
+      return absl::InvalidArgumentError("a submission whose client had the memory that is its copy's");
+  if (absl::Status status = take_memory(&mapped.bytes, size); !status.ok()) return status;
+  mapped.copy.resize(size / mmu::kPageSize);
+  std::memcpy(mapped.copy.data(), bytes.data(), bytes.size());
+  absl::Status status = map_ranges(mapped, {{kCopyAddress, size}});
+  if (status.ok()) space.memory().write(kCopyAddress, mapped.copy.data(), size);
+  return status;
+}
+
+absl::Status CaptureReader::take_submission(const std::vector<uint32_t>& words, uint32_t bytes) {
+  if (words.empty() || !brings_surfaces(*profile_))
+    return absl::InvalidArgumentError("a submission of VideoCore IV that cannot be");
+  auto found = find(words[0]);
+  if (!found.ok()) return found.status();
+  Mapped& mapped = **found;
+  auto frame = frame_of_submission(words, bytes, mapped.context->space(),
+                                   [&](uint32_t address) { return page_before(mapped, address); });
+  if (!frame.ok()) return frame.status();
+  submitted_ = std::move(frame->job);
+  submitter_ = words[0];
+  return place_copy(mapped, frame->copy);
+}
+
+/// The first of a submission's jobs bins, if there are two.
+absl::Status CaptureReader::use_submission(CapturedJob* job) {
+  if (!submitted_) return absl::OkStatus();
+  const bool bins = job->kind == CapturedJob::kBin;
+  if (job->context != submitter_ || job->surfaces || (!bins && job->kind != CapturedJob::kRender) ||
+      (bins && submitted_->list_start == submitted_->list_end))
+    return absl::InvalidArgumentError("a submission that is not of the job behind it");
+  job->words = {submitted_->list_start, submitted_->list_end};
+  if (!bins) job->surfaces = std::exchange(submitted_, nullptr);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CapturedAfter> CaptureReader::after_of(uint32_t type, const std::vector<uint32_t>& words,
+                                                      uint32_t bytes) {
+  const uint32_t page_words = type == kAfter ? 2 : 3;
+  const bool has_ranges = words.size() >= 2 && words[1] <= (words.size() - 2) / 2;
+  const size_t pages = has_ranges ? 2 + 2 * size_t{words[1]} : 0;
+  if (bytes % sizeof words[0] || !has_ranges || (words.size() - pages) % page_words)
     return absl::InvalidArgumentError("a record of memory after jobs of the wrong size");
   const auto found = contexts_.find(words[0]);
   if (found == contexts_.end())
     return absl::InvalidArgumentError(
         absl::StrFormat("memory after jobs of client %d, which has none", words[0]));
-  const mmu::AddressSpace& space = found->second.context->space();
   CapturedAfter after{.context = words[0]};
-  const size_t pages = 2 + 2 * size_t{words[1]};
+  if (absl::Status status = take_after_ranges(words, &after); !status.ok()) return status;
+  const mmu::AddressSpace& space = found->second.context->space();
+  for (size_t i = pages; i < words.size(); i += page_words) {
+    const bool ascends = i == pages || words[i] > words[i - page_words];
+    if (words[i] % mmu::kPageSize || !ascends || !space.is_mapped(words[i]) ||
+        (type == kAfter && words[i + 1] > pages_.size()))
+      return absl::InvalidArgumentError(
+          absl::StrFormat("page %d cannot be after jobs at %#x", words[i + 1], words[i]));
+    if (type == kAfter)
+      after.changed[words[i]] = words[i + 1];
+    else
+      after.hashes[words[i]] = words[i + 1] | uint64_t{words[i + 2]} << 32;
+  }
+  return after;
+}
+
+absl::Status CaptureReader::take_after_ranges(const std::vector<uint32_t>& words,
+                                              CapturedAfter* after) const {
+  const mmu::AddressSpace& space = contexts_.at(after->context).context->space();
   uint64_t end = 0;
-  for (size_t i = 2; i < pages; i += 2) {
+  for (size_t i = 2; i < 2 + 2 * size_t{words[1]}; i += 2) {
     const mmu::AddressSpace::Range range{words[i], uint64_t{words[i + 1]} * mmu::kPageSize};
     absl::Status status = mmu::AddressSpace::check_range(range.address, range.size);
     if (!status.ok()) return status;
@@ -522,16 +614,9 @@ absl::StatusOr<CapturedAfter> CaptureReader::after_of(const std::vector<uint32_t
     if (!good)
       return absl::InvalidArgumentError(
           absl::StrFormat("memory after jobs of %#x, which is not mapped or named twice", range.address));
-    after.ranges.push_back(range);
+    after->ranges.push_back(range);
   }
-  for (size_t i = pages; i < words.size(); i += 2) {
-    const bool ascends = i == pages || words[i] > words[i - 2];
-    if (words[i] % mmu::kPageSize || !ascends || !space.is_mapped(words[i]) || words[i + 1] > pages_.size())
-      return absl::InvalidArgumentError(
-          absl::StrFormat("page %d cannot be after jobs at %#x", words[i + 1], words[i]));
-    after.changed[words[i]] = words[i + 1];
-  }
-  return after;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<uint32_t> CaptureReader::next_head(uint32_t* bytes) {
@@ -549,12 +634,14 @@ absl::StatusOr<std::optional<CapturedAfter>> CaptureReader::take_after() {
     uint32_t bytes = 0;
     const auto type = next_head(&bytes);
     if (!type.ok()) return type.status();
-    if (*type != kPage && *type != kAfter) return std::nullopt;
+    const bool has_pages = *type == kPage || *type == kPages;
+    if (!has_pages && *type != kAfter && *type != kAfterHashes) return std::nullopt;
     head_.reset();
     std::vector<uint32_t> words;
     if (!read_payload(file_, bytes, &words)) return cut("it ends inside a record", jobs_);
-    if (*type == kAfter) return after_of(words, bytes);
-    if (absl::Status status = take_page(words, bytes); !status.ok()) return status;
+    if (!has_pages) return after_of(*type, words, bytes);
+    const absl::Status status = *type == kPage ? take_page(words, bytes) : take_chunk(words, bytes);
+    if (!status.ok()) return status;
   }
 }
 
@@ -563,6 +650,8 @@ CaptureReader::Page CaptureReader::page(uint32_t number) const {
 }
 
 CaptureReader::Page CaptureReader::page_before(const Mapped& mapped, GpuAddr address) const {
+  const uint64_t place = (uint64_t{address} - kCopyAddress) / mmu::kPageSize;
+  if (address >= kCopyAddress && place < mapped.copy.size()) return mapped.copy[place];
   const auto number = mapped.numbers.find(address);
   return page(number == mapped.numbers.end() ? 0 : number->second);
 }
@@ -595,12 +684,21 @@ absl::StatusOr<CapturedJob> CaptureReader::next() {
       case kPrograms:
         status = take_programs(words, bytes);
         break;
+      case kPages:
+        status = take_chunk(words, bytes);
+        break;
+      case kSubmission:
+        binned_ = 0;
+        status = take_submission(words, bytes);
+        break;
       case kAfter:
-        status = after_of(words, bytes).status();
+      case kAfterHashes:
+        status = after_of(*type, words, bytes).status();
         break;
       default:
         if (bytes % 8 != 4) return absl::InvalidArgumentError("a memory record of half a pair");
         binned_ = 0;
+        submitted_ = nullptr;
         status = *type == kMaps ? apply_maps(words) : apply_sets(words);
     }
     if (!status.ok()) return status;

@@ -16,7 +16,12 @@
 ///          both ascending: what memory held once all jobs before had ended. Of the ranges all is known:
 ///          pages that are not named held what they held before the last job. It changes no memory: what a
 ///          later job found is in kSets. Recordings of boards have it (recorder/v3drec.c)
-/// Format 1 had no kEnd, format 2 no kFrame, format 3 no kPrograms, format 4 no kAfter.
+///   kPages several pages, numbered like those of kPage, compressed (page_chunk.h)
+///   kSubmission SUBMIT_CL of VideoCore IV, of which the kernel's checks make the jobs of the one or two kJob
+///          records right behind it, whose words are 0 (captured_submission.h)
+///   kAfterHashes as kAfter, with {u32 address, u64 page_hash()} for each page: what they held is not told
+/// Format 1 had no kEnd, format 2 no kFrame, format 3 no kPrograms, format 4 no kAfter, format 5 none of the
+/// last three.
 #pragma once
 
 #include <array>
@@ -34,12 +39,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/captured_programs.h"
+#include "daemon/page_chunk.h"
 #include "gpu/device/device.h"
 
 namespace v3d::daemon {
 
 /// The last byte of the magic. Written is the last of those that are read.
-inline constexpr uint8_t kFirstCaptureFormat = 1, kCaptureFormat = 5;
+inline constexpr uint8_t kFirstCaptureFormat = 1, kCaptureFormat = 6;
 inline constexpr char kCaptureMagic[8] = {'V', '3', 'D', 'C', 'A', 'P', 0, kCaptureFormat};
 
 struct CapturedJob {
@@ -68,7 +74,11 @@ struct CapturedAfter {
   /// Of which it is known, ascending and without overlaps: BOs.
   std::vector<mmu::AddressSpace::Range> ranges = {};
   std::unordered_map<uint32_t, uint32_t> changed = {};  ///< page numbers by address
+  std::unordered_map<uint32_t, uint64_t> hashes = {};   ///< of pages that changed to what is not told
 };
+
+/// What a recording says of a page whose contents it does not tell.
+uint64_t page_hash(std::span<const uint8_t, mmu::kPageSize> page);
 
 /// Thread safe. A write error is logged once and ends the capture there, without an end record; jobs go on.
 class CaptureWriter {
@@ -120,7 +130,8 @@ absl::StatusOr<uint32_t> count_captured_jobs(const std::string& path);
 
 /// Reads a capture and keeps one address space per context in the state of the current job. Malformed files
 /// give an error. Itself it takes a few times their size, and besides the memory that the programs had: eight
-/// bytes of a file fill a page of that with what another one holds. Pages of zeros take none.
+/// bytes of a file fill a page of that with what another one holds. Pages of zeros take none. Pages that are
+/// compressed in the file count as memory of the programs.
 class CaptureReader {
  public:
   /// Half of what the host has, or what this process may have of it.
@@ -152,7 +163,7 @@ class CaptureReader {
   /// What is recorded of the memory after the job that next() returned last, all pages of which are mapped;
   /// nothing where nothing is. Errors as those of next().
   absl::StatusOr<std::optional<CapturedAfter>> take_after();
-  /// A page of one of its ranges. Until next() or take_after() is called.
+  /// A page of one of its ranges that is none of its hashes. Until next() or take_after() is called.
   Page page_after(const CapturedAfter& after, GpuAddr address) const;
 
  private:
@@ -162,19 +173,25 @@ class CaptureReader {
     std::vector<bool> filled = {};                        // by page of the address space; empty: none is
     std::unordered_map<uint32_t, uint32_t> numbers = {};  // of the pages that were set, by address
     uint64_t bytes = 0;                                   // of these, and of the page table
+    std::vector<CapturedPage> copy = {};  // at kCopyAddress: what was made of the last submission
   };
   explicit CaptureReader(uint64_t limit) : limit_(limit) {}
-  absl::Status take_memory(Mapped& mapped, uint64_t bytes);
+  absl::Status take_memory(uint64_t* of, uint64_t bytes);
   absl::StatusOr<CapturedJob> take_job(const std::vector<uint32_t>& words, uint32_t bytes);
   absl::Status take_frame(const std::vector<uint32_t>& words, uint32_t bytes);
   absl::Status take_programs(const std::vector<uint32_t>& words, uint32_t bytes);
+  absl::Status take_submission(const std::vector<uint32_t>& words, uint32_t bytes);
+  absl::Status place_copy(Mapped& mapped, const std::vector<uint8_t>& bytes);
+  absl::Status use_submission(CapturedJob* job);
   absl::Status map_ranges(Mapped& mapped, const std::vector<mmu::AddressSpace::Range>& ranges);
   absl::Status apply_maps(const std::vector<uint32_t>& words);
   absl::Status apply_sets(const std::vector<uint32_t>& words);
   absl::Status take_page(const std::vector<uint32_t>& words, uint32_t bytes);
+  absl::Status take_chunk(const std::vector<uint32_t>& words, uint32_t bytes);
   Page page(uint32_t number) const;
   Page page_before(const Mapped& mapped, GpuAddr address) const;
-  absl::StatusOr<CapturedAfter> after_of(const std::vector<uint32_t>& words, uint32_t bytes);
+  absl::Status take_after_ranges(const std::vector<uint32_t>& words, CapturedAfter* after) const;
+  absl::StatusOr<CapturedAfter> after_of(uint32_t type, const std::vector<uint32_t>& words, uint32_t bytes);
   absl::StatusOr<uint32_t> next_head(uint32_t* bytes);
   absl::StatusOr<Mapped*> find(uint32_t number);
 
@@ -189,9 +206,12 @@ class CaptureReader {
   std::optional<std::pair<uint32_t, uint32_t>> head_;  // type and bytes of a record whose payload is not read
   const chip::Profile* profile_ = nullptr;
   qpu::Compiler* compiler_ = nullptr;
-  std::shared_ptr<const device::SurfaceJob> frame_;   // of the next job
-  std::shared_ptr<const CapturedPrograms> programs_;  // the same
-  std::vector<std::array<uint8_t, mmu::kPageSize>> pages_;
+  std::shared_ptr<const device::SurfaceJob> frame_;      // of the next job
+  std::shared_ptr<const device::SurfaceJob> submitted_;  // of the next one or two
+  uint32_t submitter_ = 0;                               // context of that
+  std::shared_ptr<const CapturedPrograms> programs_;     // the same
+  std::vector<CapturedPage> pages_;
+  uint64_t decompressed_ = 0;  // bytes of these
   std::unordered_map<uint32_t, Mapped> contexts_;
 };
 

@@ -34,7 +34,7 @@ LEFT_OUT = {
     r"v3demu shader-db --mesa ": "two Mesas of one's own; ctest e2e.shader",
     r"v3demu run --(sandbox|seccomp)": "ctest e2e.box, which knows what the machine allows",
     r".*--arch ": "ctest e2e.arm64 and e2e.armhf",
-    r"LD_PRELOAD=\S*libv3drec\.so V3DREC_FILE=(cube|wrong)|zstd |v3demu .* wrong\.v3dcap": "on a board, or of a file from one; ctest e2e.recorder.*",
+    r"LD_PRELOAD=\S*libv3drec\.so V3DREC_FILE=(cube|wrong)|v3demu .* wrong\.v3dcap": "on a board, or of a file from one; ctest e2e.recorder.*",
     r"V3DEMU_GPU_MEM=256 ": "hello_fft is built from another project",
     r"\./v3d_measure": "for a board; ctest e2e.board.*",
     r"V3DEMU_PERF_MAP=1 perf|perf report": "perf is not installed by packaging/setup",
