@@ -11,6 +11,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -62,6 +63,14 @@ class RecorderOfVc4Test(unittest.TestCase):
         self.assertGreaterEqual(len(jobs), 3)
         self.assertEqual({job["kind"] for job in jobs}, {"render"})
         self.assertEqual(self.data[8:12], b"rpi3")
+
+    def test_it_says_of_which_board_it_is(self):
+        for board in ("rpi2", "rpi1", "rpi0"):
+            with tempfile.TemporaryDirectory(prefix="v3demu-") as folder:
+                done, path = self.recorder.run(board, [OFFSCREEN, "surfaceless"], V3DREC_JOBS="1", V3DEMU_DEVICE=board,
+                                               V3DEMU_SOCKET=os.path.join(folder, "socket"))
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            self.assertEqual(read(path)[8:13], board.encode() + b"\0")
 
     def test_what_it_draws(self):
         folder = os.path.join(FOLDER, "pictures")
