@@ -44,7 +44,7 @@ struct range {
 static struct {
   const char* file;
   struct range frames, jobs;
-  bool by_frames, by_jobs, all_bos, only_hashes, masks, compresses;
+  bool by_frames, by_jobs, all_bos, only_hashes, masks;
   int signal; /* 0: none */
   uint64_t limit;
   int64_t patience_ns;
@@ -112,13 +112,12 @@ static void take_signal(void) {
   if (settings.signal) sigaction(settings.signal, &action, NULL);
 }
 
-/* @param otherwise  where it does not say */
-static bool read_choice(const char* name, bool otherwise) {
+static bool read_choice(const char* name) {
   const char* text = getenv(name);
-  if (!text || !*text) return otherwise;
+  if (!text || !*text) return false;
   if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0) {
     say("%s=%s is neither 0 nor 1", name, text);
-    return otherwise;
+    return false;
   }
   return *text == '1';
 }
@@ -136,10 +135,9 @@ static void read_settings(void) {
   read_number("V3DREC_PATIENCE", 1 << 20, &patience_ms);
   settings.limit = limit_mib << 20;
   settings.patience_ns = (int64_t)patience_ms * 1000000;
-  settings.all_bos = read_choice("V3DREC_ALL_BOS", false);
-  settings.only_hashes = read_choice("V3DREC_ONLY_HASHES", false);
-  settings.masks = read_choice("V3DREC_MASK_TEXTURES", false);
-  settings.compresses = read_choice("V3DREC_COMPRESS", true);
+  settings.all_bos = read_choice("V3DREC_ALL_BOS");
+  settings.only_hashes = read_choice("V3DREC_ONLY_HASHES");
+  settings.masks = read_choice("V3DREC_MASK_TEXTURES");
   if (signal_name && *signal_name && settings.signal == 0)
     say("V3DREC_SIGNAL=%s is none of USR1, USR2, WINCH, HUP; nothing is recorded", signal_name);
 }
@@ -483,7 +481,6 @@ static struct {
 
 /* Of libzstd, where there is one. */
 static struct {
-  bool looked;
   size_t (*compress)(void* to, size_t room, const void* from, size_t bytes, int level);
   unsigned (*is_error)(size_t result);
 } zstd;
@@ -548,14 +545,15 @@ static void put_plain_head(uint32_t type, size_t bytes) {
   put(head, sizeof head);
 }
 
+/* As the process begins, when no thread waits for another one in the loader. */
 static void look_for_zstd(void) {
-  if (zstd.looked || !settings.compresses) return;
-  zstd.looked = true;
+  const char* const choice = getenv("V3DREC_COMPRESS");
+  if (choice && strcmp(choice, "0") == 0) return;
   void* const library = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (!library) return;
-  zstd.is_error = (unsigned (*)(size_t))dlsym(library, "ZSTD_isError");
+  if (library) zstd.is_error = (unsigned (*)(size_t))dlsym(library, "ZSTD_isError");
   if (zstd.is_error)
     zstd.compress = (size_t(*)(void*, size_t, const void*, size_t, int))dlsym(library, "ZSTD_compress");
+  dlerror(); /* the program's next one is about its own calls */
 }
 
 /* Writes the pages that are not in the file, compressed where that makes them smaller. */
@@ -563,7 +561,6 @@ static void put_chunk(void) {
   const uint32_t count = chunk.count;
   if (count == 0) return;
   chunk.count = 0;
-  look_for_zstd();
   const size_t bytes = (size_t)count * PAGE;
   const size_t small =
       zstd.compress ? zstd.compress(chunk.compressed, bytes - 1, chunk.pages, bytes, ZSTD_LEVEL) : 0;
@@ -1721,5 +1718,6 @@ __attribute__((constructor)) static void begin(void) {
   if (!next_ioctl) next_ioctl = (ioctl_function*)find_next("ioctl");
   if (!next_close) next_close = (int (*)(int))find_next("close");
   take_signal();
+  look_for_zstd();
   pthread_atfork(before_fork, after_fork, in_child);
 }
