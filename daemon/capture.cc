@@ -412,7 +412,7 @@ absl::StatusOr<std::optional<CapturedAfter>> CaptureReader::take_after() {
     uint32_t bytes = 0;
     const auto type = next_head(&bytes);
     if (!type.ok()) return type.status();
-    const bool has_pages = *type == kPage || *type == kPages;
+    const bool has_pages = *type == kPage || *type == kChunk;
     if (!has_pages && *type != kAfter && *type != kAfterHashes) return std::nullopt;
     head_.reset();
     std::vector<uint32_t> words;
@@ -462,7 +462,7 @@ absl::StatusOr<CapturedJob> CaptureReader::next() {
       case kPrograms:
         status = take_programs(words, bytes);
         break;
-      case kPages:
+      case kChunk:
         status = take_chunk(words, bytes);
         break;
       case kSubmission:

@@ -16,7 +16,7 @@
 ///          both ascending: what memory held once all jobs before had ended. Of the ranges all is known:
 ///          pages that are not named held what they held before the last job. It changes no memory: what a
 ///          later job found is in kSets. Recordings of boards have it (recorder/v3drec.c)
-///   kPages several pages, numbered like those of kPage, compressed (page_chunk.h)
+///   kChunk several pages, numbered like those of kPage, compressed (page_chunk.h)
 ///   kSubmission SUBMIT_CL of VideoCore IV, of which the kernel's checks make the jobs of the one or two kJob
 ///          records right behind it, whose words are 0 (captured_submission.h)
 ///   kAfterHashes as kAfter, with {u32 address, u64 page_hash()} for each page: what they held is not told

@@ -17,9 +17,9 @@ enum RecordType : uint32_t {
   kFrame = 6,
   kPrograms = 7,
   kAfter = 8,
-  kPages = 9,
-  kSubmission = 10,
-  kAfterHashes = 11
+  kChunk = 10,
+  kSubmission = 11,
+  kAfterHashes = 12
 };
 
 struct Header {

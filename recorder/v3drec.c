@@ -565,7 +565,7 @@ static void put_chunk(void) {
   const size_t small =
       zstd.compress ? zstd.compress(chunk.compressed, bytes - 1, chunk.pages, bytes, ZSTD_LEVEL) : 0;
   if (zstd.compress && !zstd.is_error(small)) {
-    put_plain_head(RECORD_PAGES, sizeof count + small);
+    put_plain_head(RECORD_CHUNK, sizeof count + small);
     put(&count, sizeof count);
     put(chunk.compressed, small);
     return;

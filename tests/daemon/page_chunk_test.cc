@@ -72,8 +72,8 @@ TEST_F(PageChunkTest, ChunksThatAreNotWhatTheySay) {
     EXPECT_THAT(error_of(recording.chunk(said, content)), HasSubstr(error)) << said;
   }
   Recording noise("rpi5"), empty("rpi5");
-  EXPECT_THAT(error_of(noise.words(Recording::kPages, {1, 0x12345678, 5})), HasSubstr("compressed pages: "));
-  EXPECT_THAT(error_of(empty.words(Recording::kPages, {})), HasSubstr("is not of 1 to 64 pages"));
+  EXPECT_THAT(error_of(noise.words(Recording::kChunk, {1, 0x12345678, 5})), HasSubstr("compressed pages: "));
+  EXPECT_THAT(error_of(empty.words(Recording::kChunk, {})), HasSubstr("is not of 1 to 64 pages"));
 }
 
 // 64 pages of one byte are 60 bytes of a file.

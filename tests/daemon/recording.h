@@ -22,7 +22,7 @@ class Recording {
     kJob,
     kEnd,
     kAfter = 8,
-    kPages,
+    kChunk = 10,
     kSubmission,
     kAfterHashes,
   };
@@ -52,7 +52,7 @@ class Recording {
   Recording& chunk(uint32_t said, const std::string& pages) {
     std::string frame(ZSTD_compressBound(pages.size()), 0);
     frame.resize(ZSTD_compress(frame.data(), frame.size(), pages.data(), pages.size(), 1));
-    return record(kPages, bytes_of({said}) + frame);
+    return record(kChunk, bytes_of({said}) + frame);
   }
   Recording& end() { return words(kEnd, {jobs_}); }
 

@@ -18,7 +18,7 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.realpath(os.path.join(HERE, "..", "..", ".."))
 sys.path.insert(0, HERE)
-from recording import PAGES, Recorder, read_packed, records  # noqa: E402
+from recording import CHUNK, Recorder, read_packed, records  # noqa: E402
 
 TRIPLETS = {"arm64": ("aarch64-linux-gnu", "qemu-aarch64"), "armhf": ("arm-linux-gnueabihf", "qemu-arm")}
 
@@ -62,7 +62,7 @@ class Test:
                      os.path.join(TREE, "tests", "e2e", "qpu_programs", "saxpy.cc"))
         said, path, jobs = self.record("saxpy", root, ["--mesa", "system"], [program, "/dev/dri/renderD128"])
         assert "elements on" in said, said
-        assert PAGES not in {kind for _, kind, _ in records(read_packed(path))}  # there is no libzstd
+        assert CHUNK not in {kind for _, kind, _ in records(read_packed(path))}  # there is no libzstd
         assert len(jobs) == 1, jobs
         print(f"{self.architecture}: {jobs[0]['pages']} pages are equal")
 
@@ -75,7 +75,7 @@ class Test:
         self.compile("gcc", "-O1", "-isystem", os.path.join(root, "usr", "include"), "-o", program, os.path.join(TREE, "tests", "e2e", "gl", "offscreen.c"),
                      "-L" + libraries, "-Wl,--allow-shlib-undefined", "-lEGL", "-lGLESv2", "-lgbm", "-lm")
         path, jobs = self.record("offscreen", root, [], [program, "surfaceless"])[1:]
-        packed = PAGES in {kind for _, kind, _ in records(read_packed(path))}
+        packed = CHUNK in {kind for _, kind, _ in records(read_packed(path))}
         assert packed == os.path.exists(os.path.join(libraries, "libzstd.so.1")), path
         print(f"{self.architecture}: {len(jobs)} jobs, {sum(job['pages'] for job in jobs)} pages are equal")
 

@@ -13,7 +13,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from recording import AFTER, AFTER_HASHES, END, HEADER_BYTES, JOB, PAGES, Recorder, flipped, pages, read, read_packed, records  # noqa: E402
+from recording import AFTER, AFTER_HASHES, CHUNK, END, HEADER_BYTES, JOB, Recorder, flipped, pages, read, read_packed, records  # noqa: E402
 
 V3DEMU, LIBRARY, FOLDER, SAXPY, INTERRUPTED = sys.argv[1:6]
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "qpu_programs")
@@ -204,8 +204,8 @@ class RecorderTest(unittest.TestCase):
     def test_pages_are_compressed(self):
         paths = [self.record(name, V3DREC_COMPRESS=choice)[1] for name, choice in (("packed", "1"), ("plain", "0"))]
         packed, plain = (read_packed(path) for path in paths)
-        self.assertIn(PAGES, {kind for _, kind, _ in records(packed)})
-        self.assertNotIn(PAGES, {kind for _, kind, _ in records(plain)})
+        self.assertIn(CHUNK, {kind for _, kind, _ in records(packed)})
+        self.assertNotIn(CHUNK, {kind for _, kind, _ in records(plain)})
         self.assertLess(len(packed), len(plain) * 3 // 4)
         self.assertEqual([kind for _, kind, _ in records(read(paths[0]))], [kind for _, kind, _ in records(plain)])
         for path in paths:

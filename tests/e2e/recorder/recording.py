@@ -6,7 +6,7 @@ import struct
 import subprocess
 
 HEADER_BYTES, PAGE_BYTES = 32, 4096
-PAGE, MAPS, SETS, JOB, END, AFTER, PAGES, SUBMISSION, AFTER_HASHES = 1, 2, 3, 4, 5, 8, 9, 10, 11
+PAGE, MAPS, SETS, JOB, END, AFTER, CHUNK, SUBMISSION, AFTER_HASHES = 1, 2, 3, 4, 5, 8, 10, 11, 12
 
 
 class Recorder:
@@ -53,7 +53,7 @@ def read(path):
     data = read_packed(path)
     plain = [data[:HEADER_BYTES]]
     for at, kind, payload in records(data):
-        if kind == PAGES:
+        if kind == CHUNK:
             plain += [struct.pack("<II", PAGE, PAGE_BYTES) + page for page in decompressed(payload)]
         else:
             plain.append(data[at:at + 8] + payload)
