@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -30,7 +31,8 @@ enum RecordType : uint32_t {
   kEnd = 5,
   kFrame = 6,
   kPrograms = 7,
-  kAfter = 8
+  kAfter = 8,
+  kPages = 9
 };
 
 struct Header {
@@ -39,16 +41,15 @@ struct Header {
   char profile[24];
 };
 
-struct RecordHeader {
-  uint32_t type, size;
-};
-
 struct JobRecord {
   uint32_t context, kind, submission;
   std::array<uint32_t, 16> words;
 };
 
 constexpr uint32_t kMaxRecord = 1u << 28;
+
+/// Pages in a record.
+constexpr size_t kMostInRecord = 1024;
 
 constexpr std::array<uint8_t, mmu::kPageSize> kZero = {};
 
@@ -70,12 +71,16 @@ absl::Status cut(const char* how, uint32_t jobs) {
   return absl::DataLossError(absl::StrFormat("the capture is cut: %s; %d jobs are whole", how, jobs));
 }
 
-/// @param open  receives the file, which the caller closes whatever comes back
-absl::StatusOr<Header> open_capture(const std::string& path, FILE** open) {
-  *open = std::fopen(path.c_str(), "rbe");
-  if (!*open) return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", std::strerror(errno)));
+struct OpenedCapture {
+  std::unique_ptr<CaptureFile> file;
+  Header header;
+};
+
+absl::StatusOr<OpenedCapture> open_capture(const std::string& path) {
+  auto file = CaptureFile::open(path);
+  if (!file.ok()) return file.status();
   Header header = {};
-  if (std::fread(&header, sizeof header, 1, *open) != 1 ||
+  if ((*file)->read(&header, sizeof header) != sizeof header ||
       std::memcmp(header.magic, kCaptureMagic, sizeof header.magic) != 0)
     return absl::InvalidArgumentError(absl::StrCat(path, " is no capture"));
   if (header.format < kFirstCaptureFormat || header.format > kCaptureFormat)
@@ -83,16 +88,16 @@ absl::StatusOr<Header> open_capture(const std::string& path, FILE** open) {
         absl::StrFormat("%s is a capture of format %d; this v3demu reads %d to %d", path, header.format,
                         kFirstCaptureFormat, kCaptureFormat));
   header.profile[sizeof header.profile - 1] = 0;
-  return header;
+  return OpenedCapture{*std::move(file), header};
 }
 
 /// The head of the next record; its type is 0 where the file ends.
-absl::StatusOr<RecordHeader> next_record(FILE* file, uint32_t jobs) {
+absl::StatusOr<RecordHeader> next_record(CaptureFile& file, uint32_t jobs) {
   RecordHeader header = {};
-  const size_t got = std::fread(&header, 1, sizeof header, file);
+  const size_t got = file.read(&header, sizeof header);
   if (got == 0) return RecordHeader{};
   if (got != sizeof header) return cut("it ends inside a record", jobs);
-  if (header.type < kPage || header.type > kAfter)
+  if (header.type < kPage || header.type > kPages)
     return absl::InvalidArgumentError(absl::StrFormat("unknown record type %d", header.type));
   if (header.size > kMaxRecord)
     return absl::InvalidArgumentError("a record is longer than any that is written");
@@ -100,30 +105,24 @@ absl::StatusOr<RecordHeader> next_record(FILE* file, uint32_t jobs) {
 }
 
 /// Where the records end: NotFound if all are there. @param jobs  that were read
-absl::Status check_end(FILE* file, const RecordHeader& header, int format, uint32_t jobs) {
+absl::Status check_end(CaptureFile& file, const RecordHeader& header, int format, uint32_t jobs) {
   if (header.type != kEnd)
     return format < 2 ? absl::NotFoundError("no more jobs") : cut("it has no end record", jobs);
   uint32_t written = 0;
   if (header.size != sizeof written) return absl::InvalidArgumentError("an end record of the wrong size");
-  if (std::fread(&written, sizeof written, 1, file) != 1) return cut("it ends inside a record", jobs);
+  if (file.read(&written, sizeof written) != sizeof written) return cut("it ends inside a record", jobs);
   if (written != jobs)
     return absl::InvalidArgumentError(
         absl::StrFormat("the end record counts %d jobs; %d were read", written, jobs));
-  if (std::fgetc(file) != EOF) return absl::InvalidArgumentError("something follows the end record");
+  if (!file.at_end()) return absl::InvalidArgumentError("something follows the end record");
   return absl::NotFoundError("no more jobs");
 }
 
-/// Reads a payload; its size is only a claim: memory is taken as bytes arrive. False when the file ends
-/// before.
-bool read_payload(FILE* file, uint32_t size, std::vector<uint32_t>* words) {
-  constexpr uint32_t kChunk = 1 << 20;
-  for (uint32_t done = 0; done < size;) {
-    const uint32_t part = std::min(size - done, kChunk);
-    words->resize((done + part + 3) / 4);
-    if (std::fread(reinterpret_cast<uint8_t*>(words->data()) + done, 1, part, file) != part) return false;
-    done += part;
-  }
-  return true;
+/// Ascending, and none overlaps another.
+bool are_apart(const std::vector<mmu::AddressSpace::Range>& ranges) {
+  return std::adjacent_find(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) {
+           return a.address + a.size > b.address;
+         }) == ranges.end();
 }
 
 bool same_ranges(const std::vector<mmu::AddressSpace::Range>& a,
@@ -234,8 +233,15 @@ uint32_t CaptureWriter::page_number(const uint8_t* page) {
   }
   const auto [entry, added] = known_pages_.try_emplace(key, static_cast<uint32_t>(known_pages_.size() + 1));
   const uint32_t number = entry->second;
-  if (added) record(kPage, page, mmu::kPageSize);
+  if (!added) return number;
+  std::memcpy(new_pages_.emplace_back().data(), page, mmu::kPageSize);
+  if (new_pages_.size() == kMostInRecord) write_pages();
   return number;
+}
+
+void CaptureWriter::write_pages() {
+  if (!new_pages_.empty()) record(kPages, new_pages_.data(), new_pages_.size() * mmu::kPageSize);
+  new_pages_.clear();
 }
 
 void CaptureWriter::write_memory(Context& context, const mmu::AddressSpace& space) {
@@ -261,6 +267,7 @@ void CaptureWriter::write_memory(Context& context, const mmu::AddressSpace& spac
       sets.push_back(address);
       sets.push_back(number);
     }
+  write_pages();
   if (sets.size() > 1) record(kSets, sets.data(), sets.size() * 4);
 }
 
@@ -296,22 +303,19 @@ void CaptureWriter::forget(const mmu::AddressSpace& space) {
 }
 
 absl::StatusOr<uint32_t> count_captured_jobs(const std::string& path) {
-  FILE* opened;
-  const absl::StatusOr<Header> capture = open_capture(path, &opened);
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(opened, [](FILE* f) { return f ? std::fclose(f) : 0; });
+  absl::StatusOr<OpenedCapture> capture = open_capture(path);
   if (!capture.ok()) return capture.status();
+  CaptureFile& file = *capture->file;
   uint32_t jobs = 0;
   while (true) {
-    const auto header = next_record(file.get(), jobs);
+    const auto header = next_record(file, jobs);
     if (!header.ok()) return header.status();
     if (header->type == 0 || header->type == kEnd) {
-      const absl::Status end = check_end(file.get(), *header, capture->format, jobs);
+      const absl::Status end = check_end(file, *header, capture->header.format, jobs);
       if (absl::IsNotFound(end)) return jobs;
       return end;
     }
-    // Seeking would go beyond the end of a file that is cut.
-    std::vector<uint32_t> words;
-    if (!read_payload(file.get(), header->size, &words)) return cut("it ends inside a record", jobs);
+    if (!file.skip(header->size)) return cut("it ends inside a record", jobs);
     jobs += header->type == kJob;
   }
 }
@@ -320,14 +324,34 @@ absl::StatusOr<std::unique_ptr<CaptureReader>> CaptureReader::open(const std::st
                                                                    qpu::Compiler* compiler, uint64_t limit) {
   auto reader = std::unique_ptr<CaptureReader>(new CaptureReader(limit));
   reader->compiler_ = compiler;
-  const absl::StatusOr<Header> header = open_capture(path, &reader->file_);
-  if (!header.ok()) return header.status();
-  reader->format_ = header->format;
-  reader->profile_ = chip::find_profile(header->profile);
+  absl::StatusOr<OpenedCapture> capture = open_capture(path);
+  if (!capture.ok()) return capture.status();
+  reader->file_ = std::move(capture->file);
+  reader->format_ = capture->header.format;
+  reader->profile_ = chip::find_profile(capture->header.profile);
   if (!reader->profile_)
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": no device profile \"", absl::CHexEscape(header->profile), "\""));
+        absl::StrCat(path, ": no device profile \"", absl::CHexEscape(capture->header.profile), "\""));
   return reader;
+}
+
+void CaptureReader::rewind() {
+  file_->seek(sizeof(Header));
+  file_->forget_pages();
+  jobs_ = context_of_job_ = binned_ = 0;
+  follows_bin_ = false;
+  head_.reset();
+  frame_.reset();
+  programs_.reset();
+  for (auto& [number, mapped] : contexts_) forget_memory(mapped);  // most of it comes again
+}
+
+void CaptureReader::forget_memory(Mapped& mapped) {
+  mapped.filled.clear();
+  mapped.numbers.clear();
+  mapped.changed.clear();
+  mapped.all_changed = true;
+  memory_ -= std::exchange(mapped.bytes, 0);
 }
 
 uint64_t CaptureReader::most_memory() { return read_host_room().memory / 2; }
@@ -342,11 +366,67 @@ absl::Status CaptureReader::take_memory(Mapped& mapped, uint64_t bytes) {
   return absl::OkStatus();
 }
 
-CaptureReader::~CaptureReader() {
-  if (file_) std::fclose(file_);
+device::Context& CaptureReader::context(uint32_t number) {
+  Mapped& mapped = contexts_.at(number);
+  fill(mapped);
+  return *mapped.context;
 }
 
-device::Context& CaptureReader::context(uint32_t number) { return *contexts_.at(number).context; }
+Memory CaptureReader::part(uint32_t number, GpuAddr address, uint64_t bytes) {
+  Mapped& mapped = contexts_.at(number);
+  mmu::AddressSpace& space = mapped.context->space();
+  const uint64_t end = std::min(uint64_t{address} + bytes, mmu::kSpaceSize);
+  for (uint64_t at = address & ~(mmu::kPageSize - 1); at < end; at += mmu::kPageSize) {
+    const auto page = static_cast<GpuAddr>(at);
+    if (space.is_mapped(page)) space.memory().write(page, page_before(mapped, page).data(), mmu::kPageSize);
+  }
+  return space.memory();
+}
+
+std::optional<CaptureReader::Page> CaptureReader::found(GpuAddr address) {
+  const auto mapped = contexts_.find(context_of_job_);
+  if (mapped == contexts_.end() || !mapped->second.context->space().is_mapped(address)) return std::nullopt;
+  return page_before(mapped->second, address & ~(mmu::kPageSize - 1));
+}
+
+/// Has memory hold the pages that were set since then.
+void CaptureReader::fill(Mapped& mapped) {
+  if (mapped.all_changed) return set_all(mapped);
+  const Memory memory = mapped.context->space().memory();
+  for (const uint32_t address : mapped.changed) {
+    const Page wanted = page_before(mapped, address);
+    uint8_t* const page = memory.host(address);
+    // Zeros take no memory that was not there.
+    if (std::memcmp(page, wanted.data(), wanted.size()) != 0) std::memcpy(page, wanted.data(), wanted.size());
+  }
+  mapped.changed.clear();
+  forget_pages();
+}
+
+/// Has all of its memory hold what it should, whatever jobs left there.
+void CaptureReader::set_all(Mapped& mapped) {
+  const Memory memory = mapped.context->space().memory();
+  for (const auto& range : mapped.ranges)
+    for (uint64_t offset = 0; offset < range.size; offset += mmu::kPageSize) {
+      const auto address = static_cast<uint32_t>(range.address + offset);
+      const Page wanted = page_before(mapped, address);
+      uint8_t* const page = memory.host(address);
+      if (std::memcmp(page, wanted.data(), wanted.size()) != 0)
+        std::memcpy(page, wanted.data(), wanted.size());
+    }
+  mapped.changed.clear();
+  mapped.all_changed = false;
+  forget_pages();
+}
+
+void CaptureReader::forget_pages() {
+  size_t needed = 0;
+  for (const auto& [number, one] : contexts_) needed += one.numbers.size();
+  file_->keep_pages(needed, [this](const auto& keep) {
+    for (const auto& [context, one] : contexts_)
+      for (const auto& [address, number] : one.numbers) keep(number);
+  });
+}
 
 absl::StatusOr<CaptureReader::Mapped*> CaptureReader::find(uint32_t number) {
   Mapped& mapped = contexts_[number];
@@ -387,7 +467,6 @@ absl::Status CaptureReader::map_ranges(Mapped& mapped, const std::vector<mmu::Ad
       });
     }
     if (!status.ok()) return status;
-    mapped.ranges.push_back(range);
   }
   return absl::OkStatus();
 }
@@ -396,11 +475,7 @@ absl::Status CaptureReader::apply_maps(const std::vector<uint32_t>& words) {
   auto found = find(words[0]);
   if (!found.ok()) return found.status();
   Mapped& mapped = **found;
-  for (const auto& range : mapped.ranges) mapped.context->space().unmap(range.address, range.size);
-  mapped.ranges.clear();
-  mapped.filled.clear();
-  mapped.numbers.clear();
-  memory_ -= std::exchange(mapped.bytes, 0);
+  forget_memory(mapped);
   std::vector<mmu::AddressSpace::Range> ranges;
   for (size_t i = 1; i + 1 < words.size(); i += 2) {
     const mmu::AddressSpace::Range range{words[i], uint64_t{words[i + 1]} * mmu::kPageSize};
@@ -409,7 +484,28 @@ absl::Status CaptureReader::apply_maps(const std::vector<uint32_t>& words) {
     if (!status.ok()) return status;
     ranges.push_back(range);
   }
-  return map_ranges(mapped, ranges);
+  return change_ranges(mapped, std::move(ranges));
+}
+
+/// Those that stay are not mapped anew, since most of them do.
+absl::Status CaptureReader::change_ranges(Mapped& mapped, std::vector<mmu::AddressSpace::Range> ranges) {
+  const auto before = [](const auto& a, const auto& b) {
+    return std::pair(a.address, a.size) < std::pair(b.address, b.size);
+  };
+  std::vector<mmu::AddressSpace::Range> gone, added, old = std::exchange(mapped.ranges, {});
+  if (are_apart(old) && are_apart(ranges) && !brings_surfaces(*profile_)) {
+    std::set_difference(old.begin(), old.end(), ranges.begin(), ranges.end(), std::back_inserter(gone),
+                        before);
+    std::set_difference(ranges.begin(), ranges.end(), old.begin(), old.end(), std::back_inserter(added),
+                        before);
+  } else {
+    gone = std::move(old);
+    added = ranges;
+  }
+  for (const auto& range : gone) mapped.context->space().unmap(range.address, range.size);
+  absl::Status status = map_ranges(mapped, added);
+  mapped.ranges = std::move(ranges);
+  return status;
 }
 
 absl::Status CaptureReader::apply_sets(const std::vector<uint32_t>& words) {
@@ -419,12 +515,11 @@ absl::Status CaptureReader::apply_sets(const std::vector<uint32_t>& words) {
   mmu::AddressSpace& space = mapped.context->space();
   for (size_t i = 1; i + 1 < words.size(); i += 2) {
     const uint32_t address = words[i], number = words[i + 1];
-    if (address % mmu::kPageSize || !space.is_mapped(address) || number > pages_.size())
+    if (address % mmu::kPageSize || !space.is_mapped(address) || number > file_->pages())
       return absl::InvalidArgumentError(absl::StrFormat("page %d cannot be set at %#x", number, address));
-    uint8_t* const page = space.memory().host(address);
+    if (!mapped.all_changed) mapped.changed.push_back(address);
     if (number == 0) {
       mapped.numbers.erase(address);
-      if (std::memcmp(page, kZero.data(), kZero.size()) != 0) std::memset(page, 0, kZero.size());
       continue;
     }
     if (mapped.filled.empty()) mapped.filled.resize(mmu::kSpaceSize / mmu::kPageSize);
@@ -433,7 +528,12 @@ absl::Status CaptureReader::apply_sets(const std::vector<uint32_t>& words) {
       mapped.filled[address / mmu::kPageSize] = true;
     }
     mapped.numbers[address] = number;
-    space.memory().write(address, pages_[number - 1].data(), mmu::kPageSize);
+  }
+  // Who only goes from job to job never takes them.
+  constexpr size_t kManyChanges = 65536;
+  if (mapped.changed.size() > mapped.numbers.size() + kManyChanges) {
+    mapped.changed = {};
+    mapped.all_changed = true;
   }
   return absl::OkStatus();
 }
@@ -468,16 +568,7 @@ void CaptureReader::restore_found() {
 
 void CaptureReader::restore() {
   const auto found = contexts_.find(context_of_job_);
-  if (found == contexts_.end()) return;
-  const Mapped& mapped = found->second;
-  const Memory memory = mapped.context->space().memory();
-  for (const auto& range : mapped.ranges)
-    for (uint64_t offset = 0; offset < range.size; offset += mmu::kPageSize) {
-      const auto address = static_cast<uint32_t>(range.address + offset);
-      const auto was = page_before(mapped, address);
-      uint8_t* const page = memory.host(address);
-      if (std::memcmp(page, was.data(), was.size()) != 0) std::memcpy(page, was.data(), was.size());
-    }
+  if (found != contexts_.end()) set_all(found->second);
 }
 
 absl::Status CaptureReader::take_frame(const std::vector<uint32_t>& words, uint32_t bytes) {
@@ -494,10 +585,13 @@ absl::Status CaptureReader::take_programs(const std::vector<uint32_t>& words, ui
                    : absl::InvalidArgumentError("a record of user programs that cannot be");
 }
 
-absl::Status CaptureReader::take_page(const std::vector<uint32_t>& words, uint32_t bytes) {
-  if (bytes != mmu::kPageSize) return absl::InvalidArgumentError("a page record is not a page");
-  std::memcpy(pages_.emplace_back().data(), words.data(), mmu::kPageSize);
-  return absl::OkStatus();
+absl::Status CaptureReader::take_pages(uint32_t type, uint32_t bytes) {
+  const bool is_run = type == kPages;
+  if (bytes % mmu::kPageSize != 0 || bytes == 0 || (!is_run && bytes != mmu::kPageSize))
+    return absl::InvalidArgumentError("a page record is not a page");
+  const uint32_t distance = is_run ? mmu::kPageSize : mmu::kPageSize + sizeof(RecordHeader);
+  if (file_->take_pages(bytes / mmu::kPageSize, distance)) return absl::OkStatus();
+  return cut("it ends inside a record", jobs_);
 }
 
 absl::StatusOr<CapturedAfter> CaptureReader::after_of(const std::vector<uint32_t>& words, uint32_t bytes) {
@@ -526,7 +620,7 @@ absl::StatusOr<CapturedAfter> CaptureReader::after_of(const std::vector<uint32_t
   }
   for (size_t i = pages; i < words.size(); i += 2) {
     const bool ascends = i == pages || words[i] > words[i - 2];
-    if (words[i] % mmu::kPageSize || !ascends || !space.is_mapped(words[i]) || words[i + 1] > pages_.size())
+    if (words[i] % mmu::kPageSize || !ascends || !space.is_mapped(words[i]) || words[i + 1] > file_->pages())
       return absl::InvalidArgumentError(
           absl::StrFormat("page %d cannot be after jobs at %#x", words[i + 1], words[i]));
     after.changed[words[i]] = words[i + 1];
@@ -536,7 +630,7 @@ absl::StatusOr<CapturedAfter> CaptureReader::after_of(const std::vector<uint32_t
 
 absl::StatusOr<uint32_t> CaptureReader::next_head(uint32_t* bytes) {
   if (!head_) {
-    const auto header = next_record(file_, jobs_);
+    const auto header = next_record(*file_, jobs_);
     if (!header.ok()) return header.status();
     head_ = {header->type, header->size};
   }
@@ -549,27 +643,27 @@ absl::StatusOr<std::optional<CapturedAfter>> CaptureReader::take_after() {
     uint32_t bytes = 0;
     const auto type = next_head(&bytes);
     if (!type.ok()) return type.status();
-    if (*type != kPage && *type != kAfter) return std::nullopt;
+    const bool is_page = *type == kPage || *type == kPages;
+    if (!is_page && *type != kAfter) return std::nullopt;
     head_.reset();
+    if (is_page) {
+      if (absl::Status status = take_pages(*type, bytes); !status.ok()) return status;
+      continue;
+    }
     std::vector<uint32_t> words;
-    if (!read_payload(file_, bytes, &words)) return cut("it ends inside a record", jobs_);
-    if (*type == kAfter) return after_of(words, bytes);
-    if (absl::Status status = take_page(words, bytes); !status.ok()) return status;
+    if (!file_->read_payload(bytes, &words)) return cut("it ends inside a record", jobs_);
+    return after_of(words, bytes);
   }
-}
-
-CaptureReader::Page CaptureReader::page(uint32_t number) const {
-  return number == 0 ? kZero : pages_[number - 1];
 }
 
 CaptureReader::Page CaptureReader::page_before(const Mapped& mapped, GpuAddr address) const {
   const auto number = mapped.numbers.find(address);
-  return page(number == mapped.numbers.end() ? 0 : number->second);
+  return file_->page(number == mapped.numbers.end() ? 0 : number->second);
 }
 
 CaptureReader::Page CaptureReader::page_after(const CapturedAfter& after, GpuAddr address) const {
   const auto changed = after.changed.find(address);
-  return changed != after.changed.end() ? page(changed->second)
+  return changed != after.changed.end() ? file_->page(changed->second)
                                         : page_before(contexts_.at(after.context), address);
 }
 
@@ -578,17 +672,18 @@ absl::StatusOr<CapturedJob> CaptureReader::next() {
     uint32_t bytes = 0;
     const auto type = next_head(&bytes);
     if (!type.ok()) return type.status();
-    if (*type == 0 || *type == kEnd) return check_end(file_, {*type, bytes}, format_, jobs_);
+    if (*type == 0 || *type == kEnd) return check_end(*file_, {*type, bytes}, format_, jobs_);
     head_.reset();
+    if (*type == kPage || *type == kPages) {
+      if (absl::Status status = take_pages(*type, bytes); !status.ok()) return status;
+      continue;
+    }
     std::vector<uint32_t> words;
-    if (!read_payload(file_, bytes, &words)) return cut("it ends inside a record", jobs_);
+    if (!file_->read_payload(bytes, &words)) return cut("it ends inside a record", jobs_);
     absl::Status status;
     switch (*type) {
       case kJob:
         return take_job(words, bytes);
-      case kPage:
-        status = take_page(words, bytes);
-        break;
       case kFrame:
         status = take_frame(words, bytes);
         break;

@@ -120,7 +120,7 @@ struct v3d_sem {
 };
 
 /* The capture. */
-enum { CAPTURE_FORMAT = 5, PAGE = 4096, MOST_CONTEXTS = 256 };
+enum { CAPTURE_FORMAT = 6, PAGE = 4096, MOST_CONTEXTS = 256 };
 enum record_type { RECORD_PAGE = 1, RECORD_MAPS, RECORD_SETS, RECORD_JOB, RECORD_END, RECORD_AFTER = 8 };
 enum job_kind { JOB_BIN, JOB_RENDER, JOB_CSD, JOB_TFU };
 struct capture_header {
