@@ -205,7 +205,7 @@ class Page {
     if (!failure) return;
     StepsWanted wanted{.stage = failure->stage, .thread = failure->thread, .first = 0, .count = kSteps};
     wanted.first = failure->executed > kSteps ? failure->executed - kSteps : 0;
-    ThreadSteps threads(position_.profile().generation, wanted);
+    ThreadSteps threads(position_.profile().generation, wanted, nullptr);
     DrawWatch again(threads, nullptr);
     with.threads = &threads;
     with.units = &again;

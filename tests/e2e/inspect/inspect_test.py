@@ -323,8 +323,8 @@ def asked(address, side):
     except urllib.error.HTTPError:
         return 0
     for job in jobs[:4]:
-        for question in ("job", "time", "listing", "picture", "heat", "history", "steps", "memory", "profile"):
-            parameters = {"job": job["number"], "other": side, "what": "fragments", "x": 1, "y": 1, "address": 0, "draws": 1 << 31}
+        for question in ("job", "time", "listing", "picture", "heat", "history", "steps", "memory", "textures", "vertices", "profile"):
+            parameters = {"job": job["number"], "other": side, "what": "fragments", "x": 1, "y": 1, "address": 0, "draw": 0, "draws": 1 << 31}
             try:
                 with urllib.request.urlopen(f"{address}ask/{question}?{urllib.parse.urlencode(parameters)}", timeout=100) as answer:
                     answers += bool(answer.read())

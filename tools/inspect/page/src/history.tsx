@@ -118,7 +118,10 @@ export function History({ place, move }: { place: Place; move: (change: Partial<
         <article key={n} class={`event ${event.draw !== undefined && event.draw === place.draw ? "chosen" : ""}`} data-kind={event.kind}>
           <header>
             <b>{title(event)}</b>
-            {event.kind === "fragment" && <button onClick={() => move({ draw: event.draw, view: "picture" })}>picture</button>}
+            {event.kind === "fragment" && <button onClick={() => move({ draw: event.draw, vertex: undefined, view: "picture" })}>picture</button>}
+            {event.vertices && event.vertices.length > 0 && (
+              <button class="corners" title="Its vertices: what their program got and made" onClick={() => move({ draw: event.draw, vertex: event.vertices![0], view: "picture" })}>vertices {event.vertices.join(" ")}</button>
+            )}
           </header>
           {event.kind === "fragment" && <Fragment event={event} place={place} move={move} />}
           <Both before={event.before} after={event.after} />

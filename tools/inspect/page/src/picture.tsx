@@ -5,6 +5,7 @@ import { kMaps, useAnswer } from "./address";
 import type { HeatMap, Place } from "./address";
 import { Histogram, Loupe } from "./closer";
 import { differenceOf, kDepth, kStencil, ofBuffer, ofMap, withBorders } from "./colors";
+import { DrawParts } from "./draw";
 import { hex } from "./text";
 
 const kMapNames: Record<HeatMap, string> = {
@@ -54,7 +55,7 @@ export function Picture({ place, draws, other, move }: Props) {
   const isBefore = before && place.draw !== undefined;
   // Both are asked for, so that they change at once.
   const after_ = usePicture(place, false);
-  const before_ = usePicture(place, place.draw !== undefined && (before || flickers));
+  const before_ = usePicture(place, true, place.draw !== undefined && (before || flickers) ? undefined : kNoSide);
   const answer = isBefore ? before_ : after_;
   const [compared, setCompared] = useState(false);
   const there = usePicture(place, isBefore, compared && other !== null ? 1 - place.other : kNoSide);
@@ -81,9 +82,7 @@ export function Picture({ place, draws, other, move }: Props) {
   useEffect(() => {
     const context = canvas.current?.getContext("2d");
     if (!context || !frame || !colors || frame.width === 0 || colors.length !== frame.width * frame.height) return;
-    const bytes = new Uint8ClampedArray(colors.length * 4);
-    new Uint32Array(bytes.buffer).set(colors);
-    context.putImageData(new ImageData(bytes, frame.width, frame.height), 0, 0);
+    context.putImageData(new ImageData(new Uint8ClampedArray(colors.buffer, colors.byteOffset, colors.byteLength), frame.width, frame.height), 0, 0);
     if (!place.pixel) return;
     const [x, y] = place.pixel;
     context.strokeStyle = "#f0f";
@@ -186,21 +185,7 @@ export function Picture({ place, draws, other, move }: Props) {
           <Histogram words={picture.words} frame={frame} place={place} />
         </div>
       )}
-      {draw && (
-        <section>
-          <h2>Draw {draw.number}</h2>
-          <ul class="state">
-            <li>{draw.vertices} vertices are shaded, {draw.primitives} primitives stand in {draw.entries} entries of tile lists</li>
-            {draw.programs.map((program) => (
-              <li key={program.stage}>
-                {program.stage} program {program.code}{" "}
-                <button onClick={() => move({ view: "program", code: Number(program.code) })}>explain</button>
-              </li>
-            ))}
-            {draw.state.map((line) => <li>{line}</li>)}
-          </ul>
-        </section>
-      )}
+      {draw && <DrawParts key={`${place.job} ${draw.number}`} draw={draw} place={place} move={move} />}
     </div>
   );
 }
