@@ -21,7 +21,7 @@ import urllib.request
 from inspect_test import HERE, ask, capture, end, expect, need_browser, need_page, run, served
 
 PAGE = 4096
-kSets, kEnd, kPages = 3, 5, 9
+kSets, kPages = 3, 9
 
 
 def of_draw(address, job, draw):
