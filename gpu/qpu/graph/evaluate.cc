@@ -4,6 +4,8 @@
 #include <bit>
 
 #include "gpu/base/lanes.h"
+#include "gpu/base/vector.h"
+#include "gpu/qpu/run/sfu.h"
 #include "gpu/qpu/run/vc4_alu.h"
 
 namespace v3d::qpu::graph {
@@ -24,7 +26,7 @@ uint32_t of_interpreter(vc4::Op op, uint32_t a, uint32_t b) {
   return vc4::find_alu(op)(splat(a), splat(b))[0];
 }
 
-uint32_t to_nearest(float v) { return std::bit_cast<uint32_t>(v); }
+uint32_t float_bits(float v) { return std::bit_cast<uint32_t>(v); }
 
 }  // namespace
 
@@ -86,10 +88,20 @@ uint32_t evaluate(Op op, uint32_t a, uint32_t b, uint32_t c) {
     case Op::kFloatOf:
       return of_interpreter(vc4::Op::kItof, a, 0);
     case Op::kAddNearest:
-      return to_nearest(std::bit_cast<float>(a) + std::bit_cast<float>(b));
+      return float_bits(std::bit_cast<float>(a) + std::bit_cast<float>(b));
     case Op::kMulNearest:
     case Op::kMulExact:
-      return to_nearest(std::bit_cast<float>(a) * std::bit_cast<float>(b));
+      return float_bits(std::bit_cast<float>(a) * std::bit_cast<float>(b));
+    case Op::kFloor:
+      return float_bits(floor(splat(std::bit_cast<float>(a)))[0]);
+    case Op::kReciprocal:
+      return float_bits(sfu::recip(splat(std::bit_cast<float>(a)))[0]);
+    case Op::kReciprocalRoot:
+      return float_bits(sfu::rsqrt(splat(std::bit_cast<float>(a)))[0]);
+    case Op::kExp2:
+      return float_bits(sfu::exp2(splat(std::bit_cast<float>(a)))[0]);
+    case Op::kLog2:
+      return float_bits(sfu::log2(splat(std::bit_cast<float>(a)))[0]);
     case Op::kTruncate:
       return static_cast<uint32_t>(static_cast<int32_t>(std::bit_cast<float>(a)));
     default:

@@ -58,6 +58,7 @@ inline Value bytes_difference(Value a, Value b) { return make(Op::kSubBytes, a, 
 inline Value product_to_nearest(Value a, Value b) { return make(Op::kMulNearest, a, b); }
 inline Value sum_to_nearest(Value a, Value b) { return make(Op::kAddNearest, a, b); }
 inline Value exact_product(Value a, Value b) { return make(Op::kMulExact, a, b); }
+inline Value rounded_down(Value a) { return make(Op::kFloor, a); }
 inline Value truncated(Value a) { return make(Op::kTruncate, a); }
 inline Value sum_toward_zero(Value a, Value b) { return make(Op::kSum, a, b); }
 inline Value product_toward_zero(Value a, Value b) { return make(Op::kProduct, a, b); }

@@ -134,9 +134,8 @@ class FrontEnd {
   void commit(const Half& half, Value result, Value exec) {
     if (half.to.target == Target::kPort) {
       if (is_sfu(half.to.port)) {
-        accumulator(4) = value(graph_.make({.op = Op::kSpecial,
-                                            .operands = {result.id, kNoNode, kNoNode},
-                                            .immediate = static_cast<uint32_t>(half.to.port)}));
+        const Value x = vc4::sfu_argument(half.to.port, result);
+        accumulator(4) = vc4::sfu_result(half.to.port, x, exact_function(half.to.port, x));
         return;
       }
       graph_.make({.op = Op::kWritePort,
@@ -153,6 +152,29 @@ class FrontEnd {
   static bool is_sfu(WritePort port) {
     return port == WritePort::kSfuRecip || port == WritePort::kSfuRecipsqrt || port == WritePort::kSfuExp ||
            port == WritePort::kSfuLog;
+  }
+
+  /// As gpu/qpu/run/sfu.h. @param x  of roots and logarithms not negative
+  Value exact_function(WritePort port, Value x) {
+    constexpr uint32_t kTwoHundred = 0x43480000, kLeast = 0x00800000;
+    const Value zero = bits(0), infinity = bits(vc4::kInfinity);
+    switch (port) {
+      case WritePort::kSfuRecip:
+        return graph::make(Op::kReciprocal, x);
+      case WritePort::kSfuRecipsqrt: {
+        const Value number = choose(equal_words(x, infinity), zero, graph::make(Op::kReciprocalRoot, x));
+        return choose(equal_words(x, zero), infinity, number);
+      }
+      case WritePort::kSfuExp: {
+        const Value low = bits(kTwoHundred | vc4::kSign), not_large = least(x, bits(kTwoHundred));
+        const Value power = graph::make(Op::kExp2, choose(above_unsigned(not_large, low), low, not_large));
+        return choose(above(bits(kLeast), power), zero, power);
+      }
+      default: {
+        const Value number = choose(equal_words(x, infinity), infinity, graph::make(Op::kLog2, x));
+        return choose(equal_words(x, zero), bits(vc4::kInfinity | vc4::kSign), number);
+      }
+    }
   }
 
   struct Result {

@@ -81,35 +81,6 @@ Lanes inserted_lanes(uint8_t lane, const Lanes& bits, const Lanes& old) {
   return by_parts<Lanes>([lane](const Words& x, const Words& y) { return inserted(lane, x, y); }, bits, old);
 }
 
-// A number for the SFU: denormals are 0 and NaNs infinite.
-LanesF plain(const Lanes& v) {
-  return as_float(by_parts<Lanes>(
-      [](Words w) { return is_zero(w)      ? w & kSign
-                           : is_special(w) ? w & (kSign | kInfinity)
-                                           : w; }, v));
-}
-
-// 2^x and log2 are as far from exact as those measured on the chip (vc4-qpu.md 6.1), which the programs of
-// drivers leave as they are; the reciprocals, which they make exact by a step of Newton's, are exact here.
-
-/// 2^x with a fraction of 15 bits, too far from 1 by 2^-15 of itself.
-Lanes exponential(const LanesF& x) {
-  const LanesF exact = sfu::exp2(x);
-  const LanesF moved = exact * (x < 0.0f ? splat(1 - 0x1p-15f) : splat(1 + 0x1p-15f));
-  const Lanes rounded = (as_uint(moved) + 0x80u) & ~0xffu;
-  return exact < __builtin_inff() ? rounded : as_uint(exact);
-}
-
-/// log2 of a magnitude: what is behind the point has 15 bits, cut off and one less where it is not 0.
-Lanes logarithm(const LanesF& x) {
-  const LanesF exact = sfu::log2(x);
-  const LanesF whole = to_float(as_int(as_uint(x) >> 23) - 127);
-  const LanesF units = floor((exact - whole) * 0x1p15f) - 1.0f;
-  LanesF result = whole + max(units, splat(0.0f)) * 0x1p-15f;
-  result += x < 1.0f ? splat(0x1p-16f) : splat(0.0f);
-  return (x > 0.0f) & (x < __builtin_inff()) ? as_uint(result) : as_uint(exact);
-}
-
 }  // namespace
 
 AluFn find_alu(Op op) {
@@ -183,25 +154,27 @@ Lanes packed_to_unorm8(uint8_t pack, const Lanes& value, const Lanes& old) {
 }
 
 Lanes special_function(WritePort port, const Lanes& v) {
-  const LanesF x = plain(v), magnitude = plain(v & kMagnitude);
-  Lanes result = {};
+  const Lanes x = by_parts<Lanes>([port](const Words& part) { return sfu_argument(port, part); }, v);
+  LanesF exact = {};
   switch (port) {
     case WritePort::kSfuRecip:
-      result = as_uint(sfu::recip(x));
+      exact = sfu::recip(as_float(x));
       break;
     case WritePort::kSfuRecipsqrt:
-      result = as_uint(sfu::rsqrt(magnitude));
+      exact = sfu::rsqrt(as_float(x));
       break;
     case WritePort::kSfuExp:
-      result = exponential(x);
+      exact = sfu::exp2(as_float(x));
       break;
     case WritePort::kSfuLog:
-      result = logarithm(magnitude);
+      exact = sfu::log2(as_float(x));
       break;
     default:
       break;
   }
-  return by_parts<Lanes>([](Words w) { return is_zero(w) ? Words{} : w; }, result);
+  return by_parts<Lanes>(
+      [port](const Words& argument, const Words& result) { return sfu_result(port, argument, result); }, x,
+      as_uint(exact));
 }
 
 Lanes rotated_operand(const Lanes& v, bool from_accumulator, uint32_t count) {

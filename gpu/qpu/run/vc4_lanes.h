@@ -173,4 +173,55 @@ inline W with_unorm8(uint8_t pack, const W& value, const W& old) {
   return inserted(pack, truncated(sum_to_nearest(scaled, of_same_kind(value, 0x3f000000u))), old);
 }
 
+// ---- Special functions: their bits are not published
+//
+// Each is sfu_argument(), then a function of gpu/qpu/run/sfu.h, then sfu_result(). 2^x and log2 are as far from
+// exact as those measured on the chip (vc4-qpu.md 6.1), which the programs of drivers leave as they are; the
+// reciprocals, which they make exact by a step of Newton's, are exact here.
+
+/// Denormals are 0, and what is no number is infinite.
+template <typename W>
+inline W sfu_argument(WritePort port, const W& v) {
+  const bool of_magnitude = port == WritePort::kSfuRecipsqrt || port == WritePort::kSfuLog;
+  const W x = of_magnitude ? v & kMagnitude : v, exponent = x & kExponent;
+  const W special = choose(equal_words(exponent, of_same_kind(v, kExponent)), x & (kSign | kInfinity), x);
+  return choose(equal_words(exponent, of_same_kind(v, 0)), x & kSign, special);
+}
+
+/// With a fraction of 15 bits, too far from 1 by 2^-15 of itself.
+template <typename W>
+inline W exponential(const W& x, const W& exact) {
+  const W is_below_zero = above_unsigned(x, of_same_kind(x, kSign));
+  const W factor =
+      choose(is_below_zero, of_same_kind(x, 0x3f7ffe00u), of_same_kind(x, 0x3f800100u));  // 1 -+ 2^-15
+  const W rounded = (product_to_nearest(exact, factor) + 0x80u) & ~0xffu;
+  return choose(above(of_same_kind(x, kInfinity), exact), rounded, exact);
+}
+
+/// Of a magnitude: what is behind the point has 15 bits, cut off and one less where it is not 0.
+template <typename W>
+inline W logarithm(const W& x, const W& exact) {
+  const W zero = of_same_kind(x, 0);
+  // The exponent as a float, by the one whose last bit is 1.
+  const W whole = sum_to_nearest((x >> 23) - 127u + 0x4b400000u, of_same_kind(x, 0xcb400000u));
+  const W fraction = sum_to_nearest(exact, whole ^ kSign);
+  const W units = sum_to_nearest(rounded_down(product_to_nearest(fraction, of_same_kind(x, 0x47000000u))),
+                                 of_same_kind(x, 0xbf800000u));
+  const W kept = greatest(units, zero);
+  W result = sum_to_nearest(whole, product_to_nearest(kept, of_same_kind(x, 0x38000000u)));
+  const W is_below_one = above(of_same_kind(x, 0x3f800000u), x);
+  result = sum_to_nearest(result, choose(is_below_one, of_same_kind(x, 0x37800000u), zero));
+  return choose(above(x, zero) & above(of_same_kind(x, kInfinity), x), result, exact);
+}
+
+/// @param x  the argument  @param exact  what the function of sfu.h gives for it
+template <typename W>
+inline W sfu_result(WritePort port, const W& x, const W& exact) {
+  const W result = port == WritePort::kSfuExp   ? exponential(x, exact)
+                   : port == WritePort::kSfuLog ? logarithm(x, exact)
+                                                : exact;
+  const W zero = of_same_kind(x, 0);
+  return choose(equal_words(result & kExponent, zero), zero, result);
+}
+
 }  // namespace v3d::qpu::vc4

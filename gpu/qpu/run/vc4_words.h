@@ -102,6 +102,20 @@ inline Words truncated(Words v) {
   return reinterpret_cast<Words>(__builtin_convertvector(reinterpret_cast<Floats>(v), Ints));
 }
 
+/// Toward minus infinity, of numbers.
+inline Words rounded_down(Words v) {
+  const Floats x = reinterpret_cast<Floats>(v);
+#if defined(__aarch64__)
+  return reinterpret_cast<Words>(vrndmq_f32(reinterpret_cast<float32x4_t>(x)));
+#elif defined(__AVX512F__)
+  return reinterpret_cast<Words>(__builtin_ia32_rndscaleps_mask(x, 1 | 8, x, kAllLanes, 4));
+#elif defined(__AVX__)
+  return reinterpret_cast<Words>(__builtin_ia32_roundps256(x, 1 | 8));
+#else
+  return reinterpret_cast<Words>(__builtin_ia32_roundps(x, 1 | 8));
+#endif
+}
+
 inline constexpr size_t kFew = kHostWords / 2;
 
 // What fn(doubles...) gives for few lanes at a time, which are converted from From and to To.

@@ -50,11 +50,6 @@ const char* load_color(Thread* t, const Lanes*, uint32_t, uint32_t, Lanes* resul
   });
 }
 
-const char* special(Thread*, const Lanes* value, uint32_t, uint32_t immediate, Lanes* result) {
-  *result = vc4::special_function(static_cast<vc4::WritePort>(immediate), *value);
-  return nullptr;
-}
-
 template <vc4::Op op>
 void exact(Lanes* a, const Lanes* b) {
   static const vc4::AluFn kFunction = vc4::find_alu(op);
@@ -71,10 +66,8 @@ CallFn find_call(Op op) {
       return write_port;
     case Op::kLoadTmu:
       return load_tmu;
-    case Op::kLoadColor:
-      return load_color;
     default:
-      return special;
+      return load_color;
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "gpu/qpu/isa/vc4.h"
 #include "gpu/qpu/jit/graph/calls.h"
+#include "gpu/qpu/jit/graph/frame.h"
 #include "gpu/qpu/run/vc4_compiled.h"
 #include "gpu/qpu/run/vc4_thread.h"
 
@@ -18,16 +19,12 @@ using graph::Op;
 using vc4::Thread;
 using Xbyak::Reg64;
 
-constexpr int kLaneBytes = 64;
-
-// The frame, from rsp on.
-constexpr int kHostMode = 0, kOperands = 64, kSaved = kOperands + 3 * kLaneBytes, kSavedBytes = 32 * 64,
-              kSlots = kSaved + kSavedBytes;
-
-/// Toward zero; denormals are zeros, as operands and as results; no exceptions.
-constexpr uint32_t kTowardZeroMode = 0x1f80 | 3 << 13 | 1 << 15 | 1 << 6;
+/// Denormals are zeros, as operands and as results; no exceptions. AVX2 rounds toward zero in this mode, and
+/// to nearest in the host's; AVX-512 says in each instruction that does not round to nearest how it does.
+constexpr uint32_t kFlushing = 0x1f80 | 1 << 15 | 1 << 6, kFlushingTowardZero = kFlushing | 3 << 13;
 constexpr int kNotEqual = 4;               // of floats; what is no number is not equal
 constexpr int kNotLess = 5, kGreater = 6;  // of integers
+constexpr uint8_t kDown = 1 | 8;  // without exceptions
 constexpr uint8_t kMaskOrOther = 0xca;     // vpternlogd: a ? b : c
 constexpr uint32_t kLargest = 0x7f7fffff, kMagnitude = 0x7fffffff, kSign = 0x80000000;
 
@@ -67,7 +64,7 @@ GraphEmitter::GraphEmitter(const graph::Graph& graph, Width width, GpuAddr code,
   for (size_t n = 0; n < places_.size(); ++n) {
     const Op op = graph[static_cast<Id>(n)].op;
     places_[n].home = op == Op::kConst || op == Op::kLoad || op == Op::kVarying || op == Op::kLaneIndex;
-    rounds_ = rounds_ || graph::has(op, graph::kTowardZero);
+    rounds_ = rounds_ || graph::has(op, graph::kTowardZero) || graph::has(op, graph::kToNearest);
   }
   find_loose_zeros();
 }
@@ -259,7 +256,7 @@ void GraphEmitter::prologue() {
 }
 
 void GraphEmitter::epilogue() {
-  set_mode(false);
+  set_mode(Mode::kHost);
   if (uniform_bytes_ != 0)
     add(dword[kThread + offset_of(offsetof(Thread, uniforms))], static_cast<int>(uniform_bytes_));
   xor_(eax, eax);
@@ -298,16 +295,20 @@ void GraphEmitter::pool() {
     L(label);
     for (int n = 0; n < (wide_ ? 1 : 8); ++n) dd(bits);
   }
+  for (auto& [bits, label] : doubles_) {
+    L(label);
+    for (int n = 0; n < (wide_ ? 1 : 4); ++n) dq(bits);
+  }
   L(mode_);
-  dd(kTowardZeroMode);
+  dd(wide_ ? kFlushing : kFlushingTowardZero);
   if (uses_lane_index_) table(lane_index_, [](uint32_t lane) { return lane; });
   if (uses_lane_bits_) table(lane_bits_, [](uint32_t lane) { return 1u << lane; });
 }
 
-void GraphEmitter::set_mode(bool toward_zero) {
-  if (is_toward_zero_ == toward_zero) return;
-  is_toward_zero_ = toward_zero;
-  ldmxcsr(toward_zero ? ptr[rip + mode_] : ptr[rsp + kHostMode]);
+void GraphEmitter::set_mode(Mode mode) {
+  if (current_mode_ == mode) return;
+  current_mode_ = mode;
+  ldmxcsr(mode == Mode::kOwn ? ptr[rip + mode_] : ptr[rsp + kHostMode]);
 }
 
 // ---- Operations
@@ -403,12 +404,24 @@ bool GraphEmitter::emit_floats(const Node& node) {
       toward_zero(node);
       return true;
     case Op::kFloatOf:
-      set_mode(true);
-      unary(node, [&](const Vector& d, const Xbyak::Operand& a) { vcvtdq2ps(d, a); });
+      float_of(node);
       return true;
     case Op::kAddNearest:
     case Op::kMulNearest:
       to_nearest(node);
+      return true;
+    case Op::kReciprocal:
+      reciprocal(node);
+      return true;
+    case Op::kReciprocalRoot:
+    case Op::kExp2:
+    case Op::kLog2:
+      special(node);
+      return true;
+    case Op::kFloor:
+      unary(node, [&](const Vector& d, const Xbyak::Operand& a) {
+        wide_ ? vrndscaleps(d, a, kDown) : vroundps(d, a, kDown);
+      });
       return true;
     case Op::kTruncate:
       unary(node, [&](const Vector& d, const Xbyak::Operand& a) { vcvttps2dq(d, a); });
@@ -513,11 +526,11 @@ void GraphEmitter::leading_zeros(const Node& node) {
 /// Sums and products: as the host rounds them toward zero, but for results that are very large, or none,
 /// which a function of the interpreter computes.
 void GraphEmitter::toward_zero(const Node& node) {
-  set_mode(true);
+  set_mode(Mode::kOwn);
   Id a = node.operands[0], b = node.operands[1];
   if (places_[a].unit < 0 && places_[b].unit >= 0 && node.op == Op::kProduct) std::swap(a, b);
   const int first = in_register(a);
-  const Last last = last_operand(b);
+  const Last last = wide_ ? Last{b, in_register(b)} : last_operand(b);
   unsure_.emplace_back();
   Unsure& unsure = unsure_.back();
   for (int p = 0; p < parts_; ++p)
@@ -529,9 +542,13 @@ void GraphEmitter::toward_zero(const Node& node) {
   unsure.operands[1] = last;
   for (int p = 0; p < parts_; ++p) {
     const Vector d = vector(to, p);
-    with(last, p, true, [&](const Xbyak::Operand& o) {
+    const auto apply = [&](const Xbyak::Operand& o) {
       node.op == Op::kSum ? vaddps(d, vector(first, p), o) : vmulps(d, vector(first, p), o);
-    });
+    };
+    if (wide_)
+      apply(Xbyak::Zmm(last.unit) | T_rz_sae);
+    else
+      with(last, p, true, apply);
     if (zero_is_loose_[static_cast<size_t>(&node - graph_.nodes().data())]) continue;
     if (wide_) {  // zeros are positive
       vptestmd(k1, d, constant(kMagnitude));
@@ -559,12 +576,17 @@ void GraphEmitter::to_nearest(const Node& node) {
   const auto apply = [&](const Vector& d, const Vector& a, const Xbyak::Operand& b) {
     node.op == Op::kAddNearest ? vaddps(d, a, b) : vmulps(d, a, b);
   };
+  if (!wide_) set_mode(Mode::kHost);
+  binary(node, apply);
+}
+
+void GraphEmitter::float_of(const Node& node) {
   if (!wide_) {
-    set_mode(false);
-    return binary(node, apply);
+    set_mode(Mode::kOwn);
+    return unary(node, [&](const Vector& d, const Xbyak::Operand& a) { vcvtdq2ps(d, a); });
   }
-  const int a = in_register(node.operands[0]), b = in_register(node.operands[1]), to = result(node);
-  apply(vector(to, 0), vector(a, 0), Xbyak::Zmm(b) | T_rn_sae);
+  const int a = in_register(node.operands[0]), to = result(node);
+  vcvtdq2ps(vector(to, 0), Xbyak::Zmm(a) | T_rz_sae);
 }
 
 void GraphEmitter::load_mask(const Node& node) {
@@ -716,7 +738,7 @@ void GraphEmitter::call_interpreter(const Node& node) {
   const bool is_write = node.op == Op::kWritePort;
   const bool is_tmu = is_write && node.immediate >= static_cast<uint32_t>(vc4::WritePort::kTmu0S) &&
                       node.immediate <= static_cast<uint32_t>(vc4::WritePort::kTmu1B);
-  set_mode(false);
+  set_mode(Mode::kHost);
   if (is_write) mask_to(edx, node.operands[1]);
   if (operands != 0) {
     const Id id = node.operands[0];
@@ -777,7 +799,6 @@ void GraphEmitter::emit(const Node& node) {
       return is_tmu_parameter(node) ? tmu_parameter(node) : call_interpreter(node);
     case Op::kReadPort:
     case Op::kLoadColor:
-    case Op::kSpecial:
       return call_interpreter(node);
     default:  // sources, which are loaded where they are needed
       return;

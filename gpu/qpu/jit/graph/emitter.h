@@ -19,14 +19,16 @@ namespace v3d::qpu::jit {
 
 enum class Width : uint8_t { kAvx512, kAvx2 };
 
-class GraphEmitter : private Xbyak::CodeGenerator {
+class GraphEmitter : public Xbyak::CodeGenerator {
  public:
   /// @param code  address of the chunk that the graph's instructions are of
   GraphEmitter(const graph::Graph& graph, Width width, GpuAddr code, void* buffer, size_t bytes);
   /// Throws Xbyak::Error where the buffer is too small.
   void emit();
-  using Xbyak::CodeGenerator::getCode;
-  using Xbyak::CodeGenerator::getSize;
+
+  // For the steps of special functions (sfu_steps.h).
+  Xbyak::Address doubles(double value);
+  void fill(const Xbyak::Xmm& to, double value);
 
  private:
   using Id = graph::Id;
@@ -75,6 +77,7 @@ class GraphEmitter : private Xbyak::CodeGenerator {
   void leading_zeros(const Node& node);
   void toward_zero(const Node& node);
   void to_nearest(const Node& node);
+  void float_of(const Node& node);
   void load_mask(const Node& node);
   void uniform(const Node& node);
   void fetch(const Node& node);
@@ -86,7 +89,14 @@ class GraphEmitter : private Xbyak::CodeGenerator {
   void note_place(const Node& node);
   void mask_to(const Xbyak::Reg32& to, Id mask);
   void load(int unit, Id id);
-  void set_mode(bool toward_zero);
+  /// How the host computes with floats: as its program does, or as a kind of operations needs it.
+  enum class Mode : uint8_t { kHost, kOwn };
+  void set_mode(Mode mode);
+  void reciprocal(const Node& node);
+  void special(const Node& node);
+  template <typename Fn>
+  void on_doubles(const Node& node, int argument, Fn fn);
+  void reciprocal_root(const Vector& d, const std::array<Vector, 6>& temporary);
   void find_loose_zeros();
   void unsure_results();
   void failures();
@@ -104,9 +114,11 @@ class GraphEmitter : private Xbyak::CodeGenerator {
   int num_units_;
   int num_slots_ = 0;
   uint32_t uniform_bytes_ = 0;  // that were read since r12 was right
-  bool is_toward_zero_ = false, rounds_ = false;
+  Mode current_mode_ = Mode::kHost;
+  bool rounds_ = false;
   size_t frame_at_ = 0;
   std::map<uint32_t, Xbyak::Label> constants_;
+  std::map<uint64_t, Xbyak::Label> doubles_;
   Xbyak::Label lane_index_, lane_bits_, mode_, leave_, declined_;
   bool uses_lane_index_ = false, uses_lane_bits_ = false;
 
