@@ -170,4 +170,27 @@ Graph without_dead(const Graph& graph) {
   return result;
 }
 
+Graph by_rounding(const Graph& graph) {
+  const std::vector<Node>& nodes = graph.nodes();
+  Graph result;
+  std::vector<Id> renamed(nodes.size(), kNoNode), waiting;
+  const auto append = [&](size_t n) { renamed[n] = result.append(with_operands(nodes[n], renamed)); };
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    bool needs_waiting = false;
+    for (int i = 0; i < info(nodes[n].op).operands; ++i)
+      needs_waiting = needs_waiting || renamed[nodes[n].operands[i]] == kNoNode;
+    const bool may_wait = !has(nodes[n].op, kStays) && !has(nodes[n].op, kTowardZero);
+    if (may_wait && (needs_waiting || has(nodes[n].op, kToNearest))) {
+      waiting.push_back(static_cast<Id>(n));
+      continue;
+    }
+    if (needs_waiting) {
+      for (const Id id : waiting) append(id);
+      waiting.clear();
+    }
+    append(n);
+  }
+  return result;
+}
+
 }  // namespace v3d::qpu::graph

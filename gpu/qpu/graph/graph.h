@@ -87,5 +87,8 @@ class Graph {
 Graph simplified(const Graph& graph);
 /// Without the nodes that nothing needs.
 Graph without_dead(const Graph& graph);
+/// What is rounded to nearest, and what only needs such values, as late as possible and then together: hosts
+/// that change their rounding for it change it seldom.
+Graph by_rounding(const Graph& graph);
 
 }  // namespace v3d::qpu::graph

@@ -124,7 +124,7 @@ TEST_F(Vc4Compiled, AnyProgramGivesWhatTheInterpreterGives) {
 
 TEST_F(Vc4Compiled, LongRunsGiveWhatTheInterpreterGives) {
   std::array<Varying, 40> varyings;
-  for (int round = 0; round < 1500 && !HasFailure(); ++round) {
+  for (int round = 0; round < 600 && !HasFailure(); ++round) {
     SCOPED_TRACE(round);
     std::array<uint64_t, kWords> words;
     for (uint64_t& w : words) w = dense_instruction();

@@ -63,6 +63,7 @@ GraphEmitter::GraphEmitter(const graph::Graph& graph, Width width, GpuAddr code,
   held_.fill(kNoNode);
   for (size_t n = 0; n < places_.size(); ++n) {
     const Op op = graph[static_cast<Id>(n)].op;
+    if (op == Op::kLoad) loads_.push_back(static_cast<Id>(n));
     places_[n].home = op == Op::kConst || op == Op::kLoad || op == Op::kVarying || op == Op::kLaneIndex;
     rounds_ = rounds_ || graph::has(op, graph::kTowardZero) || graph::has(op, graph::kToNearest);
   }
@@ -629,11 +630,10 @@ void GraphEmitter::fetch(const Node& node) {
 
 /// Values that stand in the register until now, and are still needed, stand elsewhere then.
 void GraphEmitter::store(const Node& node) {
-  for (size_t n = 0; n < places_.size(); ++n) {
-    const Id id = static_cast<Id>(n);
-    if (graph_[id].op != Op::kLoad || graph_[id].immediate != node.immediate) continue;
-    if (places_[n].slot < 0 && uses_.next(id) != Uses::kNever) in_register(id);
-    places_[n].home = false;
+  for (const Id id : loads_) {
+    if (graph_[id].immediate != node.immediate) continue;
+    if (places_[id].slot < 0 && uses_.next(id) != Uses::kNever) in_register(id);
+    places_[id].home = false;
   }
   const int from = in_register(node.operands[0]);
   for (int p = 0; p < parts_; ++p)

@@ -108,6 +108,7 @@ class GraphEmitter : public Xbyak::CodeGenerator {
   const int parts_;
   const GpuAddr code_;
   Uses uses_;
+  std::vector<Id> loads_;  // of registers
   Places places_;
   std::array<Id, 30> held_;  // by unit
   uint32_t locked_ = 0;      // units of operands of the node

@@ -101,8 +101,9 @@ std::shared_ptr<const ProgramCode> make_code(Target target, const flow::Flow& fl
   return nullptr;
 }
 
-std::vector<uint8_t> make_run_code(Target target, const graph::Graph& graph, GpuAddr code) {
+std::vector<uint8_t> make_run_code(Target target, const graph::Graph& made, GpuAddr code) {
   const Width width = target == Target::kAvx512 ? Width::kAvx512 : Width::kAvx2;
+  const graph::Graph graph = width == Width::kAvx2 ? graph::by_rounding(made) : made;
   size_t room = graph.nodes().size() * kBytesPerGraphNode + kBytesBeside;
   for (int attempt = 0; attempt < kAttempts; ++attempt, room *= 2) {
     const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(room + kAlignment);
