@@ -82,9 +82,11 @@ TEST(GraphPasses, WhatNothingNeedsGoes) {
 }
 
 TEST(GraphPasses, WhatIsRoundedToNearestIsTogether) {
-  EXPECT_EQ(to_text(by_rounding(graph_of("%a = load 0\n%b = product %a %a\n%c = mul_nearest %b %a\n%d = truncate %c\n"
-                                         "%e = product %b %a\n%f = mul_nearest %e %a\n%g = add %d %f\nstore %e 0\nstore %g 64\n"))),
-            "%0 = load 0\n%1 = product %0 %0\n%2 = product %1 %0\nstore %2 0\n%4 = mul_nearest %1 %0\n%5 = truncate %4\n"
+  EXPECT_EQ(to_text(by_rounding(graph_of(
+                "%a = load 0\n%b = product %a %a\n%c = mul_nearest %b %a\n%d = truncate %c\n"
+                "%e = product %b %a\n%f = mul_nearest %e %a\n%g = add %d %f\nstore %e 0\nstore %g 64\n"))),
+            "%0 = load 0\n%1 = product %0 %0\n%2 = product %1 %0\nstore %2 0\n%4 = mul_nearest %1 %0\n%5 = "
+            "truncate %4\n"
             "%6 = mul_nearest %2 %0\n%7 = add %5 %6\nstore %7 64\n");
   // A product needs it at once.
   constexpr std::string_view kNeeded = "%0 = load 0\n%1 = reciprocal %0\n%2 = product %1 %0\nstore %2 0\n";

@@ -84,6 +84,7 @@ class GraphEmitter : public Xbyak::CodeGenerator {
   void store(const Node& node);
   void store_mask(const Node& node);
   void call_interpreter(const Node& node);
+  void write_port(const Node& node);
   void tmu_parameter(const Node& node);
   void load_tmu(const Node& node);
   void note_place(const Node& node);

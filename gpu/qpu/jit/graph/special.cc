@@ -102,9 +102,8 @@ void GraphEmitter::special(const Node& node) {
         }
       });
     case Op::kExp2:
-      return on_doubles(node, argument, [&](const Temporary& t) {
-        sfu_steps::exp2(*this, t[0], t[1], t[2], t[3], t[4]);
-      });
+      return on_doubles(node, argument,
+                        [&](const Temporary& t) { sfu_steps::exp2(*this, t[0], t[1], t[2], t[3], t[4]); });
     default:
       return on_doubles(node, argument, [&](const Temporary& t) {
         sfu_steps::log2(*this, t[0], t[1], t[2], t[3], t[4], t[5], [&] {
