@@ -175,9 +175,9 @@ inline W with_unorm8(uint8_t pack, const W& value, const W& old) {
 
 // ---- Special functions: their bits are not published
 //
-// Each is sfu_argument(), then a function of gpu/qpu/run/sfu.h, then sfu_result(). 2^x and log2 are as far from
-// exact as those measured on the chip (vc4-qpu.md 6.1), which the programs of drivers leave as they are; the
-// reciprocals, which they make exact by a step of Newton's, are exact here.
+// Each is sfu_argument(), then a function of gpu/qpu/run/sfu.h, then sfu_result(). 2^x and log2 are as far
+// from exact as those measured on the chip (vc4-qpu.md 6.1), which the programs of drivers leave as they are;
+// the reciprocals, which they make exact by a step of Newton's, are exact here.
 
 /// Denormals are 0, and what is no number is infinite.
 template <typename W>
