@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <vector>
@@ -135,6 +136,37 @@ TEST_F(Vc4Compiled, LongRunsGiveWhatTheInterpreterGives) {
     expect_as_interpreted(words, *begin);
   }
   EXPECT_GT(compiled_instructions(), executed);
+}
+
+TEST_F(Vc4Compiled, VaryingsThatAreNotThereAreZero) {
+  const Assembly text = assemble(
+      "fmul r0, vary, ra15\nfadd r1, r0, r5; fmul r2, vary, ra15\nfadd r3, r2, r5; fmul rb1, vary, ra15\n"
+      "mov ra1, r5\nmov tlb_color_all, r1\nmov tlb_color_all, r3\nmov tlb_color_all, ra1\nend\n");
+  ASSERT_TRUE(text.errors.empty()) << to_string(text.errors[0]);
+  std::array<Varying, 3> varyings;
+  for (Varying& v : varyings) v = {any_lanes(), any_lanes()};
+  for (size_t count = 0; count <= varyings.size(); ++count)
+    expect_as_interpreted(text.words, *any_thread(std::span(varyings).first(count), 0));
+}
+
+// What others throw goes through code that has no tables for it.
+TEST_F(Vc4Compiled, WhatPortsThrowArrives) {
+  struct Full : public Ports {
+    void write_color(Thread&, const Lanes&, LaneMask, bool) override { throw std::bad_alloc(); }
+  };
+  const Assembly text = assemble("fadd r0, ra0, rb1\nmov tlb_color_all, r0\nend\n");
+  ASSERT_TRUE(text.errors.empty());
+  const auto memory = std::make_unique<uint8_t[]>(4096);
+  Memory(memory.get()).write(0, text.words.data(), text.words.size() * sizeof(uint64_t));
+  for (const auto& compiler : compilers) {
+    const Program program(0, std::make_shared<ProgramRoom>(8), compiler.get());
+    const auto thread = any_thread({}, 0);
+    Full port;
+    thread->tlb = &port;
+    thread->memory = Memory(memory.get());
+    EXPECT_THROW(run(program, *thread), std::bad_alloc);
+    EXPECT_EQ(thread->pc, 8u);
+  }
 }
 
 /// Of numbers all over, more thorough where the host's steps are not those of sfu.h.
