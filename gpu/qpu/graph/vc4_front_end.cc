@@ -63,7 +63,7 @@ class FrontEnd {
       registers_[n] = node(Op::kLoad, static_cast<uint32_t>(n * sizeof(Lanes)));
     return registers_[n];
   }
-  Value& accumulator(int n) { return reg(static_cast<size_t>(Thread::kAccumulators + n)); }
+  Value& accumulator(int n) { return reg(Thread::kAccumulators + static_cast<size_t>(n)); }
   Value& flag(int n) {
     if (flags_[static_cast<size_t>(n)].id == kNoNode)
       flags_[static_cast<size_t>(n)] = node(Op::kLoadMask, offset_of_flag(n));

@@ -19,7 +19,7 @@ namespace v3d::qpu::jit {
 namespace {
 
 /// Of an instruction, in the units of a WorkMeter.
-constexpr uint32_t kCompileCost = 300;
+constexpr uint32_t kCompileCost = 1000;
 
 class GraphCode : public vc4::RunCode {
  public:

@@ -97,7 +97,7 @@ void GraphEmitter::emit() {
   unsure_results();
   failures();
   pool();
-  rewrite(frame_at_, static_cast<uint64_t>(kSlots + kLaneBytes * num_slots_), 4);
+  rewrite(frame_at_, kSlots + uint64_t{kLaneBytes} * static_cast<uint64_t>(num_slots_), 4);
 }
 
 void GraphEmitter::pool() {
