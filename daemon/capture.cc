@@ -1,81 +1,44 @@
 #include "daemon/capture.h"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "daemon/capture_format.h"
 #include "daemon/captured_frame.h"
+#include "daemon/captured_submission.h"
 #include "daemon/limits.h"
-#include "gpu/base/log.h"
 #include "ioctl/base/unique_fd.h"
 
 namespace v3d::daemon {
+
+using namespace capture_format;
+
 namespace {
-
-enum RecordType : uint32_t {
-  kPage = 1,
-  kMaps = 2,
-  kSets = 3,
-  kJob = 4,
-  kEnd = 5,
-  kFrame = 6,
-  kPrograms = 7,
-  kAfter = 8
-};
-
-struct Header {
-  char magic[7];
-  uint8_t format;
-  char profile[24];
-};
-
-struct RecordHeader {
-  uint32_t type, size;
-};
-
-struct JobRecord {
-  uint32_t context, kind, submission;
-  std::array<uint32_t, 16> words;
-};
-
-constexpr uint32_t kMaxRecord = 1u << 28;
-
-constexpr std::array<uint8_t, mmu::kPageSize> kZero = {};
-
-/// An empty file to write, never a device or a pipe. Null with errno; 0: it is one of these.
-FILE* open_regular(const std::string& path) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
-  if (fd < 0) return nullptr;
-  struct stat info;
-  const bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
-  FILE* const file = regular && ftruncate(fd, 0) == 0 ? fdopen(fd, "wb") : nullptr;
-  if (file) return file;
-  const int error = regular ? errno : 0;
-  close(fd);
-  errno = error;
-  return nullptr;
-}
 
 absl::Status cut(const char* how, uint32_t jobs) {
   return absl::DataLossError(absl::StrFormat("the capture is cut: %s; %d jobs are whole", how, jobs));
 }
 
-/// @param open  receives the file, which the caller closes whatever comes back
-absl::StatusOr<Header> open_capture(const std::string& path, FILE** open) {
-  *open = std::fopen(path.c_str(), "rbe");
-  if (!*open) return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", std::strerror(errno)));
+struct OpenedCapture {
+  std::unique_ptr<CaptureFile> file;
+  Header header;
+};
+
+absl::StatusOr<OpenedCapture> open_capture(const std::string& path) {
+  auto file = CaptureFile::open(path);
+  if (!file.ok()) return file.status();
   Header header = {};
-  if (std::fread(&header, sizeof header, 1, *open) != 1 ||
+  if ((*file)->read(&header, sizeof header) != sizeof header ||
       std::memcmp(header.magic, kCaptureMagic, sizeof header.magic) != 0)
     return absl::InvalidArgumentError(absl::StrCat(path, " is no capture"));
   if (header.format < kFirstCaptureFormat || header.format > kCaptureFormat)
@@ -83,16 +46,16 @@ absl::StatusOr<Header> open_capture(const std::string& path, FILE** open) {
         absl::StrFormat("%s is a capture of format %d; this v3demu reads %d to %d", path, header.format,
                         kFirstCaptureFormat, kCaptureFormat));
   header.profile[sizeof header.profile - 1] = 0;
-  return header;
+  return OpenedCapture{*std::move(file), header};
 }
 
 /// The head of the next record; its type is 0 where the file ends.
-absl::StatusOr<RecordHeader> next_record(FILE* file, uint32_t jobs) {
+absl::StatusOr<RecordHeader> next_record(CaptureFile& file, uint32_t jobs) {
   RecordHeader header = {};
-  const size_t got = std::fread(&header, 1, sizeof header, file);
+  const size_t got = file.read(&header, sizeof header);
   if (got == 0) return RecordHeader{};
   if (got != sizeof header) return cut("it ends inside a record", jobs);
-  if (header.type < kPage || header.type > kAfter)
+  if (header.type < kPage || header.type > kAfterHashes)
     return absl::InvalidArgumentError(absl::StrFormat("unknown record type %d", header.type));
   if (header.size > kMaxRecord)
     return absl::InvalidArgumentError("a record is longer than any that is written");
@@ -100,218 +63,44 @@ absl::StatusOr<RecordHeader> next_record(FILE* file, uint32_t jobs) {
 }
 
 /// Where the records end: NotFound if all are there. @param jobs  that were read
-absl::Status check_end(FILE* file, const RecordHeader& header, int format, uint32_t jobs) {
+absl::Status check_end(CaptureFile& file, const RecordHeader& header, int format, uint32_t jobs) {
   if (header.type != kEnd)
     return format < 2 ? absl::NotFoundError("no more jobs") : cut("it has no end record", jobs);
   uint32_t written = 0;
   if (header.size != sizeof written) return absl::InvalidArgumentError("an end record of the wrong size");
-  if (std::fread(&written, sizeof written, 1, file) != 1) return cut("it ends inside a record", jobs);
+  if (file.read(&written, sizeof written) != sizeof written) return cut("it ends inside a record", jobs);
   if (written != jobs)
     return absl::InvalidArgumentError(
         absl::StrFormat("the end record counts %d jobs; %d were read", written, jobs));
-  if (std::fgetc(file) != EOF) return absl::InvalidArgumentError("something follows the end record");
+  if (!file.at_end()) return absl::InvalidArgumentError("something follows the end record");
   return absl::NotFoundError("no more jobs");
 }
 
-/// Reads a payload; its size is only a claim: memory is taken as bytes arrive. False when the file ends
-/// before.
-bool read_payload(FILE* file, uint32_t size, std::vector<uint32_t>* words) {
-  constexpr uint32_t kChunk = 1 << 20;
-  for (uint32_t done = 0; done < size;) {
-    const uint32_t part = std::min(size - done, kChunk);
-    words->resize((done + part + 3) / 4);
-    if (std::fread(reinterpret_cast<uint8_t*>(words->data()) + done, 1, part, file) != part) return false;
-    done += part;
-  }
-  return true;
-}
+bool is_pages(uint32_t type) { return type == kPage || type == kPages || type == kChunk; }
 
-bool same_ranges(const std::vector<mmu::AddressSpace::Range>& a,
-                 const std::vector<mmu::AddressSpace::Range>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const auto& x, const auto& y) { return x.address == y.address && x.size == y.size; });
+/// Ascending, and none overlaps another.
+bool are_apart(const std::vector<mmu::AddressSpace::Range>& ranges) {
+  return std::adjacent_find(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) {
+           return a.address + a.size > b.address;
+         }) == ranges.end();
 }
 
 }  // namespace
 
-CapturedJob CapturedJob::of(const device::ClJob& j, bool render, uint32_t submission) {
-  CapturedJob c;
-  c.kind = render ? kRender : kBin;
-  c.submission = submission;
-  c.words = {j.bcl_start, j.bcl_end, j.rcl_start, j.rcl_end, j.qma, j.qms, j.qts};
-  if (render) c.surfaces = j.surfaces;
-  return c;
-}
-
-CapturedJob CapturedJob::of(const device::CsdJob& j) {
-  CapturedJob c;
-  c.kind = kCsd;
-  std::copy(j.cfg.begin(), j.cfg.end(), c.words.begin());
-  c.words[7] = j.indirect;
-  return c;
-}
-
-CapturedJob CapturedJob::of(const device::TfuJob& j) {
-  CapturedJob c;
-  c.kind = kTfu;
-  c.words = {j.icfg, j.iia, j.iis,     j.ica,     j.iua,     j.ioa,
-             j.ios,  j.ioc, j.coef[0], j.coef[1], j.coef[2], j.coef[3]};
-  return c;
-}
-
-CapturedJob CapturedJob::of(CapturedPrograms j) {
-  CapturedJob c;
-  c.kind = kUser;
-  c.programs = std::make_shared<const CapturedPrograms>(std::move(j));
-  return c;
-}
-
-device::ClJob CapturedJob::cl() const {
-  return {words[0], words[1], words[2], words[3], words[4], words[5], words[6], surfaces};
-}
-
-device::CsdJob CapturedJob::csd() const {
-  device::CsdJob j;
-  std::copy_n(words.begin(), j.cfg.size(), j.cfg.begin());
-  j.indirect = words[7] != 0;
-  return j;
-}
-
-device::TfuJob CapturedJob::tfu() const {
-  return {words[0], words[1], words[2],
-          words[3], words[4], words[5],
-          words[6], words[7], {words[8], words[9], words[10], words[11]}};
-}
-
-absl::StatusOr<std::unique_ptr<CaptureWriter>> CaptureWriter::create(const std::string& path,
-                                                                     const char* profile) {
-  FILE* file = open_regular(path);
-  Header header = {};
-  std::memcpy(header.magic, kCaptureMagic, sizeof header.magic);
-  header.format = kCaptureFormat;
-  std::strncpy(header.profile, profile, sizeof header.profile - 1);
-  // At once: better no program runs than one whose capture cannot be kept.
-  if (!file || std::fwrite(&header, sizeof header, 1, file) != 1 || std::fflush(file) != 0) {
-    const int error = errno;
-    if (file) std::fclose(file);
-    return absl::UnavailableError(absl::StrFormat("cannot write the capture %s: %s", path,
-                                                  error ? std::strerror(error) : "it is no regular file"));
-  }
-  return std::unique_ptr<CaptureWriter>(new CaptureWriter(path, file));
-}
-
-CaptureWriter::~CaptureWriter() {
-  if (file_) record(kEnd, &jobs_, sizeof jobs_);
-  if (file_ && std::fclose(std::exchange(file_, nullptr)) != 0) stop(errno);
-}
-
-void CaptureWriter::stop(int error) {
-  log_error("the capture %s stops after job %d and stays without its end: cannot write: %s (errno %d)", path_,
-            jobs_, std::strerror(error), error);
-  if (file_) std::fclose(std::exchange(file_, nullptr));
-}
-
-void CaptureWriter::put(const void* data, size_t bytes) {
-  if (file_ && std::fwrite(data, 1, bytes, file_) != bytes) stop(errno);
-}
-
-void CaptureWriter::record(uint32_t type, const void* payload, size_t bytes) {
-  const RecordHeader header{type, static_cast<uint32_t>(bytes)};
-  put(&header, sizeof header);
-  put(payload, bytes);
-}
-
-uint32_t CaptureWriter::page_number(const uint8_t* page) {
-  if (std::memcmp(page, kZero.data(), mmu::kPageSize) == 0) return 0;
-  Key key{0x9e3779b97f4a7c15, 0xc2b2ae3d27d4eb4f};
-  for (uint32_t i = 0; i < mmu::kPageSize; i += 8) {
-    uint64_t word;
-    std::memcpy(&word, page + i, 8);
-    key.low = (key.low ^ word) * 0xff51afd7ed558ccd;
-    key.low ^= key.low >> 29;
-    key.high = (key.high + word) * 0xc4ceb9fe1a85ec53;
-    key.high ^= key.high >> 31;
-  }
-  const auto [entry, added] = known_pages_.try_emplace(key, static_cast<uint32_t>(known_pages_.size() + 1));
-  const uint32_t number = entry->second;
-  if (added) record(kPage, page, mmu::kPageSize);
-  return number;
-}
-
-void CaptureWriter::write_memory(Context& context, const mmu::AddressSpace& space) {
-  const std::vector<mmu::AddressSpace::Range> ranges = space.mapped_ranges();
-  if (!same_ranges(ranges, context.maps)) {
-    std::vector<uint32_t> words = {context.number};
-    for (const auto& r : ranges) {
-      words.push_back(r.address);
-      words.push_back(static_cast<uint32_t>(r.size / mmu::kPageSize));
-    }
-    record(kMaps, words.data(), words.size() * 4);
-    context.maps = ranges;
-    context.pages.clear();  // what is newly mapped is zero for the reader
-  }
-  std::vector<uint32_t> sets = {context.number};
-  for (const auto& r : ranges)
-    for (uint64_t offset = 0; offset < r.size; offset += mmu::kPageSize) {
-      const uint32_t address = static_cast<uint32_t>(r.address + offset);
-      const uint32_t number = page_number(space.memory().host(address));
-      uint32_t& last = context.pages[address];
-      if (last == number) continue;
-      last = number;
-      sets.push_back(address);
-      sets.push_back(number);
-    }
-  if (sets.size() > 1) record(kSets, sets.data(), sets.size() * 4);
-}
-
-std::unique_lock<std::mutex> CaptureWriter::begin(const mmu::AddressSpace& space, const CapturedJob& job) {
-  std::unique_lock lock(mutex_);
-  if (!file_) return {};
-  const auto [entry, added] = contexts_.try_emplace(&space);
-  if (added) entry->second.number = ++last_context_;
-  write_memory(entry->second, space);
-  if (job.surfaces) {
-    const FrameWords frame = words_of(*job.surfaces);
-    record(kFrame, frame.data(), sizeof frame);
-  }
-  if (job.programs) {
-    const std::vector<uint32_t> programs = words_of(*job.programs);
-    record(kPrograms, programs.data(), programs.size() * sizeof programs[0]);
-  }
-  const JobRecord written{entry->second.number, job.kind, job.submission, job.words};
-  record(kJob, &written, sizeof written);
-  if (file_ && std::fflush(file_) != 0) stop(errno);
-  if (!file_) {  // it will take nothing more
-    contexts_.clear();
-    known_pages_.clear();
-    return {};
-  }
-  ++jobs_;
-  return lock;
-}
-
-void CaptureWriter::forget(const mmu::AddressSpace& space) {
-  const std::lock_guard lock(mutex_);
-  contexts_.erase(&space);
-}
-
 absl::StatusOr<uint32_t> count_captured_jobs(const std::string& path) {
-  FILE* opened;
-  const absl::StatusOr<Header> capture = open_capture(path, &opened);
-  const std::unique_ptr<FILE, int (*)(FILE*)> file(opened, [](FILE* f) { return f ? std::fclose(f) : 0; });
+  absl::StatusOr<OpenedCapture> capture = open_capture(path);
   if (!capture.ok()) return capture.status();
+  CaptureFile& file = *capture->file;
   uint32_t jobs = 0;
   while (true) {
-    const auto header = next_record(file.get(), jobs);
+    const auto header = next_record(file, jobs);
     if (!header.ok()) return header.status();
     if (header->type == 0 || header->type == kEnd) {
-      const absl::Status end = check_end(file.get(), *header, capture->format, jobs);
+      const absl::Status end = check_end(file, *header, capture->header.format, jobs);
       if (absl::IsNotFound(end)) return jobs;
       return end;
     }
-    // Seeking would go beyond the end of a file that is cut.
-    std::vector<uint32_t> words;
-    if (!read_payload(file.get(), header->size, &words)) return cut("it ends inside a record", jobs);
+    if (!file.skip(header->size)) return cut("it ends inside a record", jobs);
     jobs += header->type == kJob;
   }
 }
@@ -320,33 +109,112 @@ absl::StatusOr<std::unique_ptr<CaptureReader>> CaptureReader::open(const std::st
                                                                    qpu::Compiler* compiler, uint64_t limit) {
   auto reader = std::unique_ptr<CaptureReader>(new CaptureReader(limit));
   reader->compiler_ = compiler;
-  const absl::StatusOr<Header> header = open_capture(path, &reader->file_);
-  if (!header.ok()) return header.status();
-  reader->format_ = header->format;
-  reader->profile_ = chip::find_profile(header->profile);
+  absl::StatusOr<OpenedCapture> capture = open_capture(path);
+  if (!capture.ok()) return capture.status();
+  reader->file_ = std::move(capture->file);
+  reader->format_ = capture->header.format;
+  reader->profile_ = chip::find_profile(capture->header.profile);
   if (!reader->profile_)
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": no device profile \"", absl::CHexEscape(header->profile), "\""));
+        absl::StrCat(path, ": no device profile \"", absl::CHexEscape(capture->header.profile), "\""));
   return reader;
+}
+
+void CaptureReader::rewind() {
+  file_->seek(sizeof(Header));
+  file_->forget_pages();
+  memory_ -= std::exchange(decompressed_, 0);
+  jobs_ = context_of_job_ = binned_ = 0;
+  follows_bin_ = false;
+  head_.reset();
+  frame_.reset();
+  programs_.reset();
+  submitted_.reset();
+  for (auto& [number, mapped] : contexts_) forget_memory(mapped);  // most of it comes again
+}
+
+void CaptureReader::forget_memory(Mapped& mapped) {
+  drop_copy(mapped);
+  mapped.filled.clear();
+  mapped.numbers.clear();
+  mapped.changed.clear();
+  mapped.all_changed = true;
+  memory_ -= std::exchange(mapped.bytes, 0);
 }
 
 uint64_t CaptureReader::most_memory() { return read_host_room().memory / 2; }
 
-absl::Status CaptureReader::take_memory(Mapped& mapped, uint64_t bytes) {
+absl::Status CaptureReader::take_memory(uint64_t* of, uint64_t bytes) {
   if (bytes > limit_ - memory_)
     return absl::ResourceExhaustedError(absl::StrFormat(
         "the programs of the capture had more memory than %d MiB, which is half of what there is here",
         limit_ >> 20));
   memory_ += bytes;
-  mapped.bytes += bytes;
+  *of += bytes;
   return absl::OkStatus();
 }
 
-CaptureReader::~CaptureReader() {
-  if (file_) std::fclose(file_);
+device::Context& CaptureReader::context(uint32_t number) {
+  Mapped& mapped = contexts_.at(number);
+  fill(mapped);
+  return *mapped.context;
 }
 
-device::Context& CaptureReader::context(uint32_t number) { return *contexts_.at(number).context; }
+Memory CaptureReader::part(uint32_t number, GpuAddr address, uint64_t bytes) {
+  Mapped& mapped = contexts_.at(number);
+  mmu::AddressSpace& space = mapped.context->space();
+  const uint64_t end = std::min(uint64_t{address} + bytes, mmu::kSpaceSize);
+  for (uint64_t at = address & ~(mmu::kPageSize - 1); at < end; at += mmu::kPageSize) {
+    const auto page = static_cast<GpuAddr>(at);
+    if (space.is_mapped(page)) space.memory().write(page, page_before(mapped, page).data(), mmu::kPageSize);
+  }
+  return space.memory();
+}
+
+std::optional<CaptureReader::Page> CaptureReader::found(GpuAddr address) {
+  const auto mapped = contexts_.find(context_of_job_);
+  if (mapped == contexts_.end() || !mapped->second.context->space().is_mapped(address)) return std::nullopt;
+  return page_before(mapped->second, address & ~(mmu::kPageSize - 1));
+}
+
+/// Has memory hold the pages that were set since then.
+void CaptureReader::fill(Mapped& mapped) {
+  if (mapped.all_changed) return set_all(mapped);
+  const Memory memory = mapped.context->space().memory();
+  for (const uint32_t address : mapped.changed) {
+    const Page wanted = page_before(mapped, address);
+    uint8_t* const page = memory.host(address);
+    // Zeros take no memory that was not there.
+    if (std::memcmp(page, wanted.data(), wanted.size()) != 0) std::memcpy(page, wanted.data(), wanted.size());
+  }
+  mapped.changed.clear();
+  forget_pages();
+}
+
+/// Has all of its memory hold what it should, whatever jobs left there.
+void CaptureReader::set_all(Mapped& mapped) {
+  const Memory memory = mapped.context->space().memory();
+  for (const auto& range : mapped.ranges)
+    for (uint64_t offset = 0; offset < range.size; offset += mmu::kPageSize) {
+      const auto address = static_cast<uint32_t>(range.address + offset);
+      const Page wanted = page_before(mapped, address);
+      uint8_t* const page = memory.host(address);
+      if (std::memcmp(page, wanted.data(), wanted.size()) != 0)
+        std::memcpy(page, wanted.data(), wanted.size());
+    }
+  mapped.changed.clear();
+  mapped.all_changed = false;
+  forget_pages();
+}
+
+void CaptureReader::forget_pages() {
+  size_t needed = 0;
+  for (const auto& [number, one] : contexts_) needed += one.numbers.size();
+  file_->keep_pages(needed, [this](const auto& keep) {
+    for (const auto& [context, one] : contexts_)
+      for (const auto& [address, number] : one.numbers) keep(number);
+  });
+}
 
 absl::StatusOr<CaptureReader::Mapped*> CaptureReader::find(uint32_t number) {
   Mapped& mapped = contexts_[number];
@@ -387,7 +255,6 @@ absl::Status CaptureReader::map_ranges(Mapped& mapped, const std::vector<mmu::Ad
       });
     }
     if (!status.ok()) return status;
-    mapped.ranges.push_back(range);
   }
   return absl::OkStatus();
 }
@@ -396,20 +263,37 @@ absl::Status CaptureReader::apply_maps(const std::vector<uint32_t>& words) {
   auto found = find(words[0]);
   if (!found.ok()) return found.status();
   Mapped& mapped = **found;
-  for (const auto& range : mapped.ranges) mapped.context->space().unmap(range.address, range.size);
-  mapped.ranges.clear();
-  mapped.filled.clear();
-  mapped.numbers.clear();
-  memory_ -= std::exchange(mapped.bytes, 0);
+  forget_memory(mapped);
   std::vector<mmu::AddressSpace::Range> ranges;
   for (size_t i = 1; i + 1 < words.size(); i += 2) {
     const mmu::AddressSpace::Range range{words[i], uint64_t{words[i + 1]} * mmu::kPageSize};
     absl::Status status = mmu::AddressSpace::check_range(range.address, range.size);
-    if (status.ok()) status = take_memory(mapped, range.size / mmu::kPageSize * sizeof(uint32_t));
+    if (status.ok()) status = take_memory(&mapped.bytes, range.size / mmu::kPageSize * sizeof(uint32_t));
     if (!status.ok()) return status;
     ranges.push_back(range);
   }
-  return map_ranges(mapped, ranges);
+  return change_ranges(mapped, std::move(ranges));
+}
+
+/// Those that stay are not mapped anew, since most of them do.
+absl::Status CaptureReader::change_ranges(Mapped& mapped, std::vector<mmu::AddressSpace::Range> ranges) {
+  const auto before = [](const auto& a, const auto& b) {
+    return std::pair(a.address, a.size) < std::pair(b.address, b.size);
+  };
+  std::vector<mmu::AddressSpace::Range> gone, added, old = std::exchange(mapped.ranges, {});
+  if (are_apart(old) && are_apart(ranges) && !brings_surfaces(*profile_)) {
+    std::set_difference(old.begin(), old.end(), ranges.begin(), ranges.end(), std::back_inserter(gone),
+                        before);
+    std::set_difference(ranges.begin(), ranges.end(), old.begin(), old.end(), std::back_inserter(added),
+                        before);
+  } else {
+    gone = std::move(old);
+    added = ranges;
+  }
+  for (const auto& range : gone) mapped.context->space().unmap(range.address, range.size);
+  absl::Status status = map_ranges(mapped, added);
+  mapped.ranges = std::move(ranges);
+  return status;
 }
 
 absl::Status CaptureReader::apply_sets(const std::vector<uint32_t>& words) {
@@ -419,21 +303,25 @@ absl::Status CaptureReader::apply_sets(const std::vector<uint32_t>& words) {
   mmu::AddressSpace& space = mapped.context->space();
   for (size_t i = 1; i + 1 < words.size(); i += 2) {
     const uint32_t address = words[i], number = words[i + 1];
-    if (address % mmu::kPageSize || !space.is_mapped(address) || number > pages_.size())
+    if (address % mmu::kPageSize || !space.is_mapped(address) || number > file_->pages())
       return absl::InvalidArgumentError(absl::StrFormat("page %d cannot be set at %#x", number, address));
-    uint8_t* const page = space.memory().host(address);
+    if (!mapped.all_changed) mapped.changed.push_back(address);
     if (number == 0) {
       mapped.numbers.erase(address);
-      if (std::memcmp(page, kZero.data(), kZero.size()) != 0) std::memset(page, 0, kZero.size());
       continue;
     }
     if (mapped.filled.empty()) mapped.filled.resize(mmu::kSpaceSize / mmu::kPageSize);
     if (!mapped.filled[address / mmu::kPageSize]) {
-      if (absl::Status status = take_memory(mapped, mmu::kPageSize); !status.ok()) return status;
+      if (absl::Status status = take_memory(&mapped.bytes, mmu::kPageSize); !status.ok()) return status;
       mapped.filled[address / mmu::kPageSize] = true;
     }
     mapped.numbers[address] = number;
-    space.memory().write(address, pages_[number - 1].data(), mmu::kPageSize);
+  }
+  // Who only goes from job to job never takes them.
+  constexpr size_t kManyChanges = 65536;
+  if (mapped.changed.size() > mapped.numbers.size() + kManyChanges) {
+    mapped.changed = {};
+    mapped.all_changed = true;
   }
   return absl::OkStatus();
 }
@@ -445,6 +333,7 @@ absl::StatusOr<CapturedJob> CaptureReader::take_job(const std::vector<uint32_t>&
   if (record.kind > CapturedJob::kUser) return absl::InvalidArgumentError("a job of unknown kind");
   CapturedJob job{record.context, record.kind,       record.submission,
                   record.words,   std::move(frame_), std::move(programs_)};
+  if (absl::Status status = use_submission(&job); !status.ok()) return status;
   const bool needs_frame = job.kind == CapturedJob::kRender && brings_surfaces(*profile_);
   if (needs_frame != (job.surfaces != nullptr))
     return absl::InvalidArgumentError(needs_frame ? "a render job without its surfaces"
@@ -468,16 +357,7 @@ void CaptureReader::restore_found() {
 
 void CaptureReader::restore() {
   const auto found = contexts_.find(context_of_job_);
-  if (found == contexts_.end()) return;
-  const Mapped& mapped = found->second;
-  const Memory memory = mapped.context->space().memory();
-  for (const auto& range : mapped.ranges)
-    for (uint64_t offset = 0; offset < range.size; offset += mmu::kPageSize) {
-      const auto address = static_cast<uint32_t>(range.address + offset);
-      const auto was = page_before(mapped, address);
-      uint8_t* const page = memory.host(address);
-      if (std::memcmp(page, was.data(), was.size()) != 0) std::memcpy(page, was.data(), was.size());
-    }
+  if (found != contexts_.end()) set_all(found->second);
 }
 
 absl::Status CaptureReader::take_frame(const std::vector<uint32_t>& words, uint32_t bytes) {
@@ -494,24 +374,112 @@ absl::Status CaptureReader::take_programs(const std::vector<uint32_t>& words, ui
                    : absl::InvalidArgumentError("a record of user programs that cannot be");
 }
 
-absl::Status CaptureReader::take_page(const std::vector<uint32_t>& words, uint32_t bytes) {
-  if (bytes != mmu::kPageSize) return absl::InvalidArgumentError("a page record is not a page");
-  std::memcpy(pages_.emplace_back().data(), words.data(), mmu::kPageSize);
+absl::Status CaptureReader::take_pages(uint32_t type, uint32_t bytes) {
+  if (type == kChunk) return take_chunk(bytes);
+  const bool is_run = type == kPages;
+  if (bytes % mmu::kPageSize != 0 || bytes == 0 || (!is_run && bytes != mmu::kPageSize))
+    return absl::InvalidArgumentError("a page record is not a page");
+  const uint32_t distance = is_run ? mmu::kPageSize : mmu::kPageSize + sizeof(RecordHeader);
+  if (file_->take_pages(bytes / mmu::kPageSize, distance)) return absl::OkStatus();
+  return cut("it ends inside a record", jobs_);
+}
+
+absl::Status CaptureReader::take_chunk(uint32_t bytes) {
+  std::vector<uint32_t> words;
+  if (!file_->read_payload(bytes, &words)) return cut("it ends inside a record", jobs_);
+  const std::span<const uint8_t> chunk(reinterpret_cast<const uint8_t*>(words.data()), bytes);
+  const absl::Status status = take_memory(&decompressed_, uint64_t{pages_of_chunk(chunk)} * mmu::kPageSize);
+  return status.ok() ? file_->take_chunk(chunk) : status;
+}
+
+void CaptureReader::drop_copy(Mapped& mapped) {
+  if (mapped.copy.empty()) return;
+  const uint64_t size = mapped.copy.size() * mmu::kPageSize;
+  mapped.context->space().unmap(kCopyAddress, size);
+  std::erase_if(mapped.ranges, [](const auto& range) { return range.address == kCopyAddress; });
+  memory_ -= size;
+  mapped.bytes -= size;
+  mapped.copy.clear();
+}
+
+/// What the kernel's checks make of it lies in memory that the client had not.
+absl::Status CaptureReader::place_copy(Mapped& mapped, const std::vector<uint8_t>& bytes) {
+  mmu::AddressSpace& space = mapped.context->space();
+  drop_copy(mapped);
+  if (bytes.empty()) return absl::OkStatus();
+  const uint64_t size = (bytes.size() + mmu::kPageSize - 1) / mmu::kPageSize * mmu::kPageSize;
+  for (uint64_t at = 0; at < size; at += mmu::kPageSize)
+    if (space.is_mapped(static_cast<GpuAddr>(kCopyAddress + at)))
+      return absl::InvalidArgumentError("a submission whose client had the memory that is its copy's");
+  if (absl::Status status = take_memory(&mapped.bytes, size); !status.ok()) return status;
+  mapped.copy.resize(size / mmu::kPageSize);
+  std::memcpy(mapped.copy.data(), bytes.data(), bytes.size());
+  absl::Status status = map_ranges(mapped, {{kCopyAddress, size}});
+  if (!status.ok()) return status;
+  mapped.ranges.push_back({kCopyAddress, size});
+  space.memory().write(kCopyAddress, mapped.copy.data(), size);
   return absl::OkStatus();
 }
 
-absl::StatusOr<CapturedAfter> CaptureReader::after_of(const std::vector<uint32_t>& words, uint32_t bytes) {
-  if (bytes % 8 || words.size() < 2 || words[1] > (words.size() - 2) / 2)
+absl::Status CaptureReader::take_submission(const std::vector<uint32_t>& words, uint32_t bytes) {
+  if (words.empty() || !brings_surfaces(*profile_))
+    return absl::InvalidArgumentError("a submission of VideoCore IV that cannot be");
+  auto found = find(words[0]);
+  if (!found.ok()) return found.status();
+  Mapped& mapped = **found;
+  auto frame = frame_of_submission(words, bytes, mapped.context->space(),
+                                   [&](uint32_t address) { return page_before(mapped, address); });
+  if (!frame.ok()) return frame.status();
+  submitted_ = std::move(frame->job);
+  submitter_ = words[0];
+  return place_copy(mapped, frame->copy);
+}
+
+/// The first of a submission's jobs bins, if there are two.
+absl::Status CaptureReader::use_submission(CapturedJob* job) {
+  if (!submitted_) return absl::OkStatus();
+  const bool bins = job->kind == CapturedJob::kBin;
+  if (job->context != submitter_ || job->surfaces || (!bins && job->kind != CapturedJob::kRender) ||
+      (bins && submitted_->list_start == submitted_->list_end))
+    return absl::InvalidArgumentError("a submission that is not of the job behind it");
+  job->words = {submitted_->list_start, submitted_->list_end};
+  if (!bins) job->surfaces = std::exchange(submitted_, nullptr);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CapturedAfter> CaptureReader::after_of(uint32_t type, const std::vector<uint32_t>& words,
+                                                      uint32_t bytes) {
+  const uint32_t page_words = type == kAfter ? 2 : 3;
+  const bool has_ranges = words.size() >= 2 && words[1] <= (words.size() - 2) / 2;
+  const size_t pages = has_ranges ? 2 + 2 * size_t{words[1]} : 0;
+  if (bytes % sizeof words[0] || !has_ranges || (words.size() - pages) % page_words)
     return absl::InvalidArgumentError("a record of memory after jobs of the wrong size");
   const auto found = contexts_.find(words[0]);
   if (found == contexts_.end())
     return absl::InvalidArgumentError(
         absl::StrFormat("memory after jobs of client %d, which has none", words[0]));
-  const mmu::AddressSpace& space = found->second.context->space();
   CapturedAfter after{.context = words[0]};
-  const size_t pages = 2 + 2 * size_t{words[1]};
+  if (absl::Status status = take_after_ranges(words, &after); !status.ok()) return status;
+  const mmu::AddressSpace& space = found->second.context->space();
+  for (size_t i = pages; i < words.size(); i += page_words) {
+    const bool ascends = i == pages || words[i] > words[i - page_words];
+    if (words[i] % mmu::kPageSize || !ascends || !space.is_mapped(words[i]) ||
+        (type == kAfter && words[i + 1] > file_->pages()))
+      return absl::InvalidArgumentError(
+          absl::StrFormat("page %d cannot be after jobs at %#x", words[i + 1], words[i]));
+    if (type == kAfter)
+      after.changed[words[i]] = words[i + 1];
+    else
+      after.hashes[words[i]] = words[i + 1] | uint64_t{words[i + 2]} << 32;
+  }
+  return after;
+}
+
+absl::Status CaptureReader::take_after_ranges(const std::vector<uint32_t>& words,
+                                              CapturedAfter* after) const {
+  const mmu::AddressSpace& space = contexts_.at(after->context).context->space();
   uint64_t end = 0;
-  for (size_t i = 2; i < pages; i += 2) {
+  for (size_t i = 2; i < 2 + 2 * size_t{words[1]}; i += 2) {
     const mmu::AddressSpace::Range range{words[i], uint64_t{words[i + 1]} * mmu::kPageSize};
     absl::Status status = mmu::AddressSpace::check_range(range.address, range.size);
     if (!status.ok()) return status;
@@ -522,21 +490,14 @@ absl::StatusOr<CapturedAfter> CaptureReader::after_of(const std::vector<uint32_t
     if (!good)
       return absl::InvalidArgumentError(
           absl::StrFormat("memory after jobs of %#x, which is not mapped or named twice", range.address));
-    after.ranges.push_back(range);
+    after->ranges.push_back(range);
   }
-  for (size_t i = pages; i < words.size(); i += 2) {
-    const bool ascends = i == pages || words[i] > words[i - 2];
-    if (words[i] % mmu::kPageSize || !ascends || !space.is_mapped(words[i]) || words[i + 1] > pages_.size())
-      return absl::InvalidArgumentError(
-          absl::StrFormat("page %d cannot be after jobs at %#x", words[i + 1], words[i]));
-    after.changed[words[i]] = words[i + 1];
-  }
-  return after;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<uint32_t> CaptureReader::next_head(uint32_t* bytes) {
   if (!head_) {
-    const auto header = next_record(file_, jobs_);
+    const auto header = next_record(*file_, jobs_);
     if (!header.ok()) return header.status();
     head_ = {header->type, header->size};
   }
@@ -549,27 +510,29 @@ absl::StatusOr<std::optional<CapturedAfter>> CaptureReader::take_after() {
     uint32_t bytes = 0;
     const auto type = next_head(&bytes);
     if (!type.ok()) return type.status();
-    if (*type != kPage && *type != kAfter) return std::nullopt;
+    const bool has_pages = is_pages(*type);
+    if (!has_pages && *type != kAfter && *type != kAfterHashes) return std::nullopt;
     head_.reset();
+    if (has_pages) {
+      if (absl::Status status = take_pages(*type, bytes); !status.ok()) return status;
+      continue;
+    }
     std::vector<uint32_t> words;
-    if (!read_payload(file_, bytes, &words)) return cut("it ends inside a record", jobs_);
-    if (*type == kAfter) return after_of(words, bytes);
-    if (absl::Status status = take_page(words, bytes); !status.ok()) return status;
+    if (!file_->read_payload(bytes, &words)) return cut("it ends inside a record", jobs_);
+    return after_of(*type, words, bytes);
   }
 }
 
-CaptureReader::Page CaptureReader::page(uint32_t number) const {
-  return number == 0 ? kZero : pages_[number - 1];
-}
-
 CaptureReader::Page CaptureReader::page_before(const Mapped& mapped, GpuAddr address) const {
+  const uint64_t place = (uint64_t{address} - kCopyAddress) / mmu::kPageSize;
+  if (address >= kCopyAddress && place < mapped.copy.size()) return mapped.copy[place];
   const auto number = mapped.numbers.find(address);
-  return page(number == mapped.numbers.end() ? 0 : number->second);
+  return file_->page(number == mapped.numbers.end() ? 0 : number->second);
 }
 
 CaptureReader::Page CaptureReader::page_after(const CapturedAfter& after, GpuAddr address) const {
   const auto changed = after.changed.find(address);
-  return changed != after.changed.end() ? page(changed->second)
+  return changed != after.changed.end() ? file_->page(changed->second)
                                         : page_before(contexts_.at(after.context), address);
 }
 
@@ -578,29 +541,36 @@ absl::StatusOr<CapturedJob> CaptureReader::next() {
     uint32_t bytes = 0;
     const auto type = next_head(&bytes);
     if (!type.ok()) return type.status();
-    if (*type == 0 || *type == kEnd) return check_end(file_, {*type, bytes}, format_, jobs_);
+    if (*type == 0 || *type == kEnd) return check_end(*file_, {*type, bytes}, format_, jobs_);
     head_.reset();
+    if (is_pages(*type)) {
+      if (absl::Status status = take_pages(*type, bytes); !status.ok()) return status;
+      continue;
+    }
     std::vector<uint32_t> words;
-    if (!read_payload(file_, bytes, &words)) return cut("it ends inside a record", jobs_);
+    if (!file_->read_payload(bytes, &words)) return cut("it ends inside a record", jobs_);
     absl::Status status;
     switch (*type) {
       case kJob:
         return take_job(words, bytes);
-      case kPage:
-        status = take_page(words, bytes);
-        break;
       case kFrame:
         status = take_frame(words, bytes);
         break;
       case kPrograms:
         status = take_programs(words, bytes);
         break;
+      case kSubmission:
+        binned_ = 0;
+        status = take_submission(words, bytes);
+        break;
       case kAfter:
-        status = after_of(words, bytes).status();
+      case kAfterHashes:
+        status = after_of(*type, words, bytes).status();
         break;
       default:
         if (bytes % 8 != 4) return absl::InvalidArgumentError("a memory record of half a pair");
         binned_ = 0;
+        submitted_ = nullptr;
         status = *type == kMaps ? apply_maps(words) : apply_sets(words);
     }
     if (!status.ok()) return status;

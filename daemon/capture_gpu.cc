@@ -87,7 +87,11 @@ class CaptureContext : public ioctl::GpuContext, public ioctl::UserProgramGpu {
     return Lock(alone_);
   }
   /// The job goes into the capture.
-  Lock begin(const CapturedJob& job) { return writer_.begin(space(), job); }
+  Lock begin(const CapturedJob& job) {
+    Lock captured = writer_.begin(space(), job);
+    space().take_faults();  // ours, in memory that the client has given back meanwhile
+    return captured;
+  }
 
   /// Of a submission, by the first of its jobs.
   bool takes(const device::ClJob& job) {

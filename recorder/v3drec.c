@@ -1,5 +1,5 @@
-/* libv3drec.so: preloaded into a program on a Raspberry Pi 4 or 5, it records jobs of the program's V3D with
- * the memory that they found and the memory that they left, as a capture that v3demu replays.
+/* libv3drec.so: preloaded into a program on a Raspberry Pi, it records jobs of the program's V3D with the
+ * memory that they found and the memory that they left, as a capture that v3demu replays.
  *
  *   gcc -O2 -shared -fPIC -o libv3drec.so v3drec.c -ldl -lpthread
  *   LD_PRELOAD=./libv3drec.so V3DREC_FILE=frame.v3dcap V3DREC_FRAMES=100-102 vkcube
@@ -32,7 +32,7 @@
 _Static_assert(sizeof(struct v3d_submit_cl) == 72 && sizeof(struct v3d_submit_tfu) == 88 &&
                    sizeof(struct v3d_submit_csd) == 88 && sizeof(struct v3d_multi_sync) == 48 &&
                    sizeof(struct v3d_indirect_csd) == 128 && sizeof(struct v3d_submit_cpu) == 24 &&
-                   sizeof(struct job_record) == 76,
+                   sizeof(struct vc4_submit_cl) == 176 && sizeof(struct job_record) == 76,
                "the kernel's layout");
 
 /* -- what is to be recorded, as the environment says -------------------------------------------------------
@@ -44,7 +44,7 @@ struct range {
 static struct {
   const char* file;
   struct range frames, jobs;
-  bool by_frames, by_jobs, all_bos;
+  bool by_frames, by_jobs, all_bos, only_hashes, masks;
   int signal; /* 0: none */
   uint64_t limit;
   int64_t patience_ns;
@@ -112,11 +112,20 @@ static void take_signal(void) {
   if (settings.signal) sigaction(settings.signal, &action, NULL);
 }
 
+static bool read_choice(const char* name) {
+  const char* text = getenv(name);
+  if (!text || !*text) return false;
+  if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0) {
+    say("%s=%s is neither 0 nor 1", name, text);
+    return false;
+  }
+  return *text == '1';
+}
+
 /* When the process first has a V3D: no other ones are told what is wrong with it. */
 static void read_settings(void) {
   uint64_t limit_mib = 1024, patience_ms = 3000;
   const char* const signal_name = getenv("V3DREC_SIGNAL");
-  const char* const all = getenv("V3DREC_ALL_BOS");
   if (settings.file) return;
   settings.file = getenv("V3DREC_FILE");
   if (!settings.file || !*settings.file) settings.file = "v3drec-%p.v3dcap";
@@ -126,7 +135,9 @@ static void read_settings(void) {
   read_number("V3DREC_PATIENCE", 1 << 20, &patience_ms);
   settings.limit = limit_mib << 20;
   settings.patience_ns = (int64_t)patience_ms * 1000000;
-  settings.all_bos = all && strcmp(all, "1") == 0;
+  settings.all_bos = read_choice("V3DREC_ALL_BOS");
+  settings.only_hashes = read_choice("V3DREC_ONLY_HASHES");
+  settings.masks = read_choice("V3DREC_MASK_TEXTURES");
   if (signal_name && *signal_name && settings.signal == 0)
     say("V3DREC_SIGNAL=%s is none of USR1, USR2, WINCH, HUP; nothing is recorded", signal_name);
 }
@@ -177,6 +188,7 @@ static int64_t now_ns(void) {
 
 struct bo {
   int references;
+  bool is_vc4, is_shader; /* a shader: made by VC4_CREATE_SHADER_BO */
   uint32_t handle, address, pages;
   uint32_t* numbers; /* of its pages in the capture; NULL: all zero */
 };
@@ -198,6 +210,7 @@ struct file {
   unsigned long long client; /* drm-client-id; 0: the kernel does not tell it */
   int descriptors;
   bool is_vc4;
+  uint32_t end; /* of vc4, whose buffer objects have no addresses: where those end that it was given here */
   uint32_t context; /* of the capture; 0: none yet */
   bool maps_changed;
   uint32_t num_handles;
@@ -308,69 +321,133 @@ static void remove_bo(struct file* file, uint32_t handle) {
   file->maps_changed = true;
 }
 
-static void add_bo(struct file* file, uint32_t handle, uint32_t address, uint64_t bytes) {
-  if (handle >= MOST_HANDLES || bytes == 0 || bytes > UINT32_MAX) return;
-  if (handle >= file->num_handles) {
-    const uint32_t count = handle + 64;
-    struct bo** grown = realloc(file->bos, count * sizeof *grown);
-    if (!grown) return;
-    memset(grown + file->num_handles, 0, (count - file->num_handles) * sizeof *grown);
-    file->bos = grown;
-    file->num_handles = count;
+static int by_address(const void* a, const void* b) {
+  const struct bo *x = *(struct bo*const*)a, *y = *(struct bo*const*)b;
+  return x->address < y->address ? -1 : x->address > y->address;
+}
+
+/* The buffer objects of a file, by their addresses, whose owner the caller becomes. With `tables` held. NULL:
+ * no memory. */
+static struct bo** sorted_bos(const struct file* file, uint32_t* count) {
+  struct bo** bos = calloc(file->num_handles + 1, sizeof *bos);
+  *count = 0;
+  for (uint32_t i = 0; bos && i < file->num_handles; ++i)
+    if (file->bos[i]) bos[(*count)++] = file->bos[i];
+  if (bos) qsort(bos, *count, sizeof *bos, by_address);
+  return bos;
+}
+
+/* Addresses that vc4's buffer objects have in a capture. Beyond lies what is made of submissions when it is
+ * read. */
+enum { FIRST_PLACE = 1 << 16, LAST_PLACE = 1 << 30 };
+
+/* Room for a buffer object of vc4. @return its address; 0: there is none */
+static uint32_t place_for_bo(struct file* file, uint32_t pages) {
+  const uint64_t bytes = (uint64_t)pages * PAGE;
+  uint32_t count, at = file->end ? file->end : FIRST_PLACE;
+  if (at + bytes <= LAST_PLACE) {
+    file->end = at + (uint32_t)bytes;
+    return at;
   }
+  struct bo** bos = sorted_bos(file, &count);
+  if (!bos) return 0;
+  at = FIRST_PLACE;
+  for (uint32_t i = 0; i < count && at + bytes > bos[i]->address; ++i)
+    at = bos[i]->address + bos[i]->pages * PAGE;
+  free(bos);
+  return at + bytes <= LAST_PLACE ? at : 0;
+}
+
+static bool make_room_for_handle(struct file* file, uint32_t handle) {
+  if (handle < file->num_handles) return true;
+  const uint32_t count = handle + 64;
+  struct bo** grown = realloc(file->bos, count * sizeof *grown);
+  if (!grown) return false;
+  memset(grown + file->num_handles, 0, (count - file->num_handles) * sizeof *grown);
+  file->bos = grown;
+  file->num_handles = count;
+  return true;
+}
+
+/* @param address  of vc4, where none has one: any. @return NULL: none, or one that is known is imported again
+ */
+static struct bo* add_bo(struct file* file, uint32_t handle, uint32_t address, uint64_t bytes) {
+  if (handle >= MOST_HANDLES || bytes == 0 || bytes > UINT32_MAX) return NULL;
+  if (!make_room_for_handle(file, handle)) return NULL;
   const uint32_t pages = (uint32_t)((bytes + PAGE - 1) / PAGE);
   struct bo* known = file->bos[handle];
-  if (known && known->address == address && known->pages == pages) return; /* imported again */
+  if (known && (file->is_vc4 || known->address == address) && known->pages == pages) return NULL;
   remove_bo(file, handle);
+  if (file->is_vc4 && (address = place_for_bo(file, pages)) == 0) return NULL;
   struct bo* bo = calloc(1, sizeof *bo);
-  if (!bo) return;
-  *bo = (struct bo){.references = 1, .handle = handle, .address = address, .pages = pages};
-  file->bos[handle] = bo;
+  if (!bo) return NULL;
+  *bo = (struct bo){
+      .references = 1, .is_vc4 = file->is_vc4, .handle = handle, .address = address, .pages = pages};
   file->maps_changed = true;
+  return file->bos[handle] = bo;
 }
 
 /* One whose address and perhaps size the call did not say. */
 static void add_foreign_bo(int fd, struct file* file, uint32_t handle, uint64_t bytes) {
   struct v3d_get_bo_offset where = {.handle = handle};
-  if (call(fd, READ_WRITE, V3D_GET_BO_OFFSET, &where, sizeof where) == 0)
+  if (file->is_vc4 || call(fd, READ_WRITE, V3D_GET_BO_OFFSET, &where, sizeof where) == 0)
     add_bo(file, handle, where.offset, bytes);
+}
+
+/* Those that both drivers make alike. */
+static void follow_any(int fd, struct file* file, unsigned number, const void* argument) {
+  if (number == GEM_OPEN) {
+    const struct gem_open* opened = argument;
+    add_foreign_bo(fd, file, opened->handle, opened->size);
+  } else if (number == PRIME_FD_TO_HANDLE) {
+    const struct prime_handle* imported = argument;
+    const off_t bytes = lseek(imported->fd, 0, SEEK_END);
+    lseek(imported->fd, 0, SEEK_SET);
+    if (bytes > 0) add_foreign_bo(fd, file, imported->handle, (uint64_t)bytes);
+  }
+}
+
+static void add_vc4_bo(struct file* file, uint32_t handle, uint64_t bytes, bool is_shader) {
+  remove_bo(file, handle); /* of which it was not seen that it was closed */
+  struct bo* const bo = add_bo(file, handle, 0, bytes);
+  if (bo) bo->is_shader = is_shader;
+}
+
+static void follow_vc4(struct file* file, unsigned number, const void* argument) {
+  if (number == VC4_CREATE_BO) {
+    const struct vc4_create_bo* made = argument;
+    add_vc4_bo(file, made->handle, made->size, false);
+  } else if (number == VC4_CREATE_SHADER_BO) {
+    const struct vc4_create_shader_bo* made = argument;
+    add_vc4_bo(file, made->handle, made->size, true);
+  } else if (number == CREATE_DUMB) {
+    const struct create_dumb* made = argument;
+    add_vc4_bo(file, made->handle, made->size, false);
+  }
 }
 
 /* Keeps in mind what a call that went well did to the buffer objects. */
 static void follow(int fd, unsigned number, const void* argument) {
   pthread_mutex_lock(&tables);
   struct file* file = file_of(fd);
-  if (file && !file->is_vc4) switch (number) {
-      case V3D_CREATE_BO: {
-        const struct v3d_create_bo* made = argument;
-        add_bo(file, made->handle, made->offset, made->size);
-        break;
-      }
-      case GEM_OPEN: {
-        const struct gem_open* opened = argument;
-        add_foreign_bo(fd, file, opened->handle, opened->size);
-        break;
-      }
-      case PRIME_FD_TO_HANDLE: {
-        const struct prime_handle* imported = argument;
-        const off_t bytes = lseek(imported->fd, 0, SEEK_END);
-        lseek(imported->fd, 0, SEEK_SET);
-        if (bytes > 0) add_foreign_bo(fd, file, imported->handle, (uint64_t)bytes);
-        break;
-      }
-      default:
-        break;
-    }
+  if (file) follow_any(fd, file, number, argument);
+  if (file && file->is_vc4) {
+    follow_vc4(file, number, argument);
+  } else if (file && number == V3D_CREATE_BO) {
+    const struct v3d_create_bo* made = argument;
+    add_bo(file, made->handle, made->offset, made->size);
+  }
   pthread_mutex_unlock(&tables);
 }
 
-/* With the lock held: once the kernel has closed a BO, another thread's next one has its handle and address.
+/* GEM_CLOSE or DESTROY_DUMB, with the lock held: once the kernel has closed a BO, another thread's next one
+ * has its handle and address.
  */
 static int close_bo(ioctl_function* next, int fd, unsigned long request, void* argument) {
   pthread_mutex_lock(&tables);
   struct file* file = file_of(fd);
   const int result = next(fd, request, argument), error = errno;
-  if (result == 0 && file && !file->is_vc4) remove_bo(file, ((const struct gem_close*)argument)->handle);
+  if (result == 0 && file) remove_bo(file, ((const struct gem_close*)argument)->handle);
   pthread_mutex_unlock(&tables);
   errno = error;
   return result;
@@ -383,7 +460,7 @@ static pthread_mutex_t submits = PTHREAD_MUTEX_INITIALIZER; /* taken before `tab
 
 static struct {
   int fd; /* -1: not begun */
-  bool stopped;
+  bool stopped, is_vc4;
   dev_t device;
   ino_t inode;
   char path[PATH_MAX];
@@ -395,6 +472,19 @@ static struct {
   uint8_t buffer[1 << 16];
 } out = {.fd = -1};
 static uint32_t submission_number; /* of the process, from 1 */
+
+/* Pages that are not in the file yet. */
+static struct {
+  uint32_t count;
+  uint8_t pages[MOST_PAGES_IN_CHUNK * PAGE], compressed[MOST_PAGES_IN_CHUNK * PAGE];
+} chunk;
+
+/* Of libzstd, where there is one. */
+static struct {
+  size_t (*compress)(void* to, size_t room, const void* from, size_t bytes, int level);
+  unsigned (*is_error)(size_t result);
+} zstd;
+enum { ZSTD_LEVEL = 1 };
 
 /* Pages that the file has, by what is in them: as many as its limit allows. */
 struct page_key {
@@ -416,6 +506,7 @@ static void stop(const char* why) {
   if (!out.stopped) say("the recording %s stops after job %u: %s", out.path, out.whole_jobs, why);
   out.stopped = true;
   out.buffered = 0;
+  chunk.count = 0;
   const uint32_t end[3] = {RECORD_END, sizeof out.whole_jobs, out.whole_jobs};
   if (out.whole && is_still_open() &&
       pwrite(out.fd, end, sizeof end, (off_t)out.whole) == (ssize_t)sizeof end) {
@@ -449,9 +540,46 @@ static void put(const void* data, size_t bytes) {
   }
 }
 
-static void put_head(uint32_t type, size_t bytes) {
+static void put_plain_head(uint32_t type, size_t bytes) {
   const uint32_t head[2] = {type, (uint32_t)bytes};
   put(head, sizeof head);
+}
+
+/* As the process begins, when no thread waits for another one in the loader. */
+static void look_for_zstd(void) {
+  const char* const choice = getenv("V3DREC_COMPRESS");
+  if (choice && strcmp(choice, "0") == 0) return;
+  void* const library = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library) zstd.is_error = (unsigned (*)(size_t))dlsym(library, "ZSTD_isError");
+  if (zstd.is_error)
+    zstd.compress = (size_t(*)(void*, size_t, const void*, size_t, int))dlsym(library, "ZSTD_compress");
+  dlerror(); /* the program's next one is about its own calls */
+}
+
+/* Writes the pages that are not in the file, compressed where that makes them smaller. */
+static void put_chunk(void) {
+  const uint32_t count = chunk.count;
+  if (count == 0) return;
+  chunk.count = 0;
+  const size_t bytes = (size_t)count * PAGE;
+  const size_t small =
+      zstd.compress ? zstd.compress(chunk.compressed, bytes - 1, chunk.pages, bytes, ZSTD_LEVEL) : 0;
+  if (zstd.compress && !zstd.is_error(small)) {
+    put_plain_head(RECORD_CHUNK, sizeof count + small);
+    put(&count, sizeof count);
+    put(chunk.compressed, small);
+    return;
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    put_plain_head(RECORD_PAGE, PAGE);
+    put(chunk.pages + (size_t)i * PAGE, PAGE);
+  }
+}
+
+/* Of a record that may name pages: these stand before it. */
+static void put_head(uint32_t type, size_t bytes) {
+  put_chunk();
+  put_plain_head(type, bytes);
 }
 
 /* The end record follows what is written, until more is written: the file is whole after every job. */
@@ -466,8 +594,32 @@ static void put_end(void) {
   out.whole_jobs = out.jobs;
 }
 
+/* Whether the board has that name, of several, in its device tree. */
+static bool is_compatible(const char* names, size_t bytes, const char* name) {
+  for (size_t at = 0; at < bytes; at += strlen(names + at) + 1)
+    if (strncmp(names + at, name, strlen(name)) == 0) return true;
+  return false;
+}
+
+/* The same of vc4, whose chips all have one number. */
+static const char* profile_of_vc4(int fd) {
+  struct v3d_get_param idents[2] = {{.param = VC4_PARAM_IDENT0}, {.param = VC4_PARAM_IDENT1}};
+  for (int i = 0; i < 2; ++i)
+    if (call(fd, READ_WRITE, VC4_GET_PARAM, &idents[i], sizeof idents[i]) != 0) return NULL;
+  if ((idents[0].value >> 24 & 255) != 2 || (idents[1].value & 15) != 1) return NULL;
+  char names[256] = "";
+  const int tree = open("/proc/device-tree/compatible", O_RDONLY | O_CLOEXEC);
+  const ssize_t got = tree < 0 ? 0 : read(tree, names, sizeof names - 1);
+  if (tree >= 0) next_close(tree);
+  const size_t bytes = got > 0 ? (size_t)got : 0;
+  if (is_compatible(names, bytes, "brcm,bcm2836")) return "rpi2";
+  if (!is_compatible(names, bytes, "brcm,bcm2835")) return "rpi3";
+  return is_compatible(names, bytes, "raspberrypi,model-zero") ? "rpi0" : "rpi1";
+}
+
 /* Which of v3demu's devices the chip is. NULL: none. */
-static const char* profile_of(int fd) {
+static const char* profile_of(int fd, bool is_vc4) {
+  if (is_vc4) return profile_of_vc4(fd);
   uint64_t values[3] = {0};
   const uint32_t params[3] = {PARAM_CORE0_IDENT0, PARAM_CORE0_IDENT1, PARAM_HUB_IDENT3};
   for (int i = 0; i < 3; ++i) {
@@ -512,16 +664,21 @@ static bool open_again(void) {
   return false;
 }
 
-static bool begin_capture(int fd) {
+static bool begin_capture(int fd, bool is_vc4) {
   if (out.stopped) return false;
+  if (out.fd >= 0 && out.is_vc4 != is_vc4) {
+    say("the recording %s is of another driver's GPU: a submission is not recorded", out.path);
+    return false;
+  }
   if (out.fd >= 0) return is_still_open() || open_again();
   struct capture_header header = {.magic = "V3DCAP", .format = CAPTURE_FORMAT};
-  const char* profile = profile_of(fd);
+  const char* profile = profile_of(fd, is_vc4);
   if (!profile) {
-    stop("this is no V3D 4.2 or 7.1");
+    stop("this is no V3D 2.1, 4.2 or 7.1");
     return false;
   }
   strncpy(header.profile, profile, sizeof header.profile - 1);
+  out.is_vc4 = is_vc4;
   out.fd = create_file();
   if (out.fd < 0) {
     stop(strerror(errno));
@@ -554,51 +711,78 @@ static bool grow_known(void) {
   return true;
 }
 
+static struct page_key key_of(const uint64_t* words) {
+  struct page_key key = {UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xc2b2ae3d27d4eb4f), 0};
+  for (int i = 0; i < PAGE / 8; ++i) {
+    key.low = (key.low ^ words[i]) * UINT64_C(0xff51afd7ed558ccd);
+    key.low ^= key.low >> 29;
+    key.high = (key.high + words[i]) * UINT64_C(0xc4ceb9fe1a85ec53);
+    key.high ^= key.high >> 31;
+  }
+  return key;
+}
+
+static bool is_zero(const uint64_t* words) {
+  uint64_t any = 0;
+  for (int i = 0; i < PAGE / 8; ++i) any |= words[i];
+  return any == 0;
+}
+
+/* Where the page stands, or would. There is room for one. */
+static struct page_key* find_page(const struct page_key* key) {
+  uint32_t at = (uint32_t)key->low & (known.room - 1);
+  while (known.places[at].number && (known.places[at].low != key->low || known.places[at].high != key->high))
+    at = (at + 1) & (known.room - 1);
+  return &known.places[at];
+}
+
 /* The number of a page with these contents, which is written if it is new. */
 static uint32_t page_number(const uint64_t* words) {
-  uint64_t low = UINT64_C(0x9e3779b97f4a7c15), high = UINT64_C(0xc2b2ae3d27d4eb4f), any = 0;
-  for (int i = 0; i < PAGE / 8; ++i) {
-    any |= words[i];
-    low = (low ^ words[i]) * UINT64_C(0xff51afd7ed558ccd);
-    low ^= low >> 29;
-    high = (high + words[i]) * UINT64_C(0xc4ceb9fe1a85ec53);
-    high ^= high >> 31;
-  }
-  if (any == 0 || out.stopped) return 0;
+  if (is_zero(words) || out.stopped) return 0;
   if (4 * (uint64_t)known.count >= 3 * (uint64_t)known.room && !grow_known()) {
     stop("no memory");
     return 0;
   }
-  uint32_t at = (uint32_t)low & (known.room - 1);
-  while (known.places[at].number && (known.places[at].low != low || known.places[at].high != high))
-    at = (at + 1) & (known.room - 1);
-  if (known.places[at].number) return known.places[at].number;
+  const struct page_key key = key_of(words);
+  struct page_key* const place = find_page(&key);
+  if (place->number) return place->number;
   const uint32_t number = ++known.count;
-  known.places[at] = (struct page_key){low, high, number};
-  put_head(RECORD_PAGE, PAGE);
-  put(words, PAGE); /* which may stop, and free the places */
+  *place = (struct page_key){key.low, key.high, number};
+  memcpy(chunk.pages + (size_t)chunk.count * PAGE, words, PAGE);
+  if (++chunk.count == MOST_PAGES_IN_CHUNK) put_chunk(); /* which may stop, and free the places */
   return number;
+}
+
+/* Whether the page of that number has these contents. */
+static bool has_page(const uint64_t* words, uint32_t number) {
+  if (number == 0 || is_zero(words)) return number == 0 && is_zero(words);
+  const struct page_key key = key_of(words);
+  return known.room > 0 && find_page(&key)->number == number;
 }
 
 /* -- memory of a submission --------------------------------------------------------------------------------
  */
 
-/* Pairs of words that become a record. */
-struct pairs {
+/* Words that become a record. */
+struct words {
   uint32_t* words;
   size_t count, room;
 };
 
-static void add_pair(struct pairs* pairs, uint32_t a, uint32_t b) {
-  if (pairs->count + 2 > pairs->room) {
-    const size_t room = pairs->room ? 2 * pairs->room : 512;
-    uint32_t* grown = realloc(pairs->words, room * sizeof *grown);
+static void add_word(struct words* to, uint32_t word) {
+  if (to->count == to->room) {
+    const size_t room = to->room ? 2 * to->room : 512;
+    uint32_t* grown = realloc(to->words, room * sizeof *grown);
     if (!grown) return stop("no memory");
-    pairs->words = grown;
-    pairs->room = room;
+    to->words = grown;
+    to->room = room;
   }
-  pairs->words[pairs->count++] = a;
-  pairs->words[pairs->count++] = b;
+  to->words[to->count++] = word;
+}
+
+static void add_pair(struct words* to, uint32_t a, uint32_t b) {
+  add_word(to, a);
+  add_word(to, b);
 }
 
 /* Takes the BOs of a list that are known, and each once. @return how many */
@@ -622,37 +806,27 @@ static void give_back(struct bo** bos, uint32_t count) {
   free(bos);
 }
 
-static int by_address(const void* a, const void* b) {
-  const struct bo *x = *(struct bo*const*)a, *y = *(struct bo*const*)b;
-  return x->address < y->address ? -1 : x->address > y->address;
-}
-
 /* All of a file, by their addresses. NULL: no memory. */
 static struct bo** all_bos(struct file* file, uint32_t* count) {
   pthread_mutex_lock(&tables);
-  struct bo** bos = calloc(file->num_handles + 1, sizeof *bos);
-  *count = 0;
-  for (uint32_t i = 0; bos && i < file->num_handles; ++i) {
-    if (!file->bos[i]) continue;
-    bos[(*count)++] = file->bos[i];
-    ++file->bos[i]->references;
-  }
+  struct bo** bos = sorted_bos(file, count);
+  for (uint32_t i = 0; i < *count; ++i) ++bos[i]->references;
   pthread_mutex_unlock(&tables);
-  if (bos) qsort(bos, *count, sizeof *bos, by_address);
   return bos;
 }
 
 /* A BO's memory to read. NULL: it cannot be mapped. */
 static const uint8_t* map_bo(int fd, const struct bo* bo) {
-  struct v3d_mmap_bo where = {.handle = bo->handle};
-  if (call(fd, READ_WRITE, V3D_MMAP_BO, &where, sizeof where) != 0) return NULL;
+  struct v3d_mmap_bo where = {.handle = bo->handle}; /* vc4's is the same */
+  const unsigned number = bo->is_vc4 ? VC4_MMAP_BO : V3D_MMAP_BO;
+  if (call(fd, READ_WRITE, number, &where, sizeof where) != 0) return NULL;
   void* mapped = mmap64(NULL, (size_t)bo->pages * PAGE, PROT_READ, MAP_SHARED, fd, (off64_t)where.offset);
   return mapped == MAP_FAILED ? NULL : mapped;
 }
 
 /* The maps of a file where they changed. What is newly mapped is zero for the reader, so pages that are in
  * the capture are named again. */
-static void write_maps(struct file* file, struct pairs* sets) {
+static void write_maps(struct file* file, struct words* sets) {
   uint32_t count;
   pthread_mutex_lock(&tables);
   const bool changed = file->maps_changed;
@@ -688,16 +862,80 @@ static void apply(const struct written* written, uint32_t address, uint64_t* pag
   }
 }
 
+/* Memory that is recorded where textures are masked: ranges of addresses, ascending once they are sorted. */
+struct kept {
+  bool is_all;
+  size_t count, room;
+  struct kept_range {
+    uint64_t from, to;
+  } * ranges;
+};
+
+static bool keep(struct kept* kept, uint64_t from, uint64_t to) {
+  if (kept->count == kept->room) {
+    const size_t room = kept->room ? 2 * kept->room : 256;
+    struct kept_range* grown = realloc(kept->ranges, room * sizeof *grown);
+    if (!grown) return false;
+    kept->ranges = grown;
+    kept->room = room;
+  }
+  kept->ranges[kept->count++] = (struct kept_range){from, to};
+  return true;
+}
+
+static int by_begin(const void* a, const void* b) {
+  const struct kept_range *x = a, *y = b;
+  return x->from < y->from ? -1 : x->from > y->from;
+}
+
+/* Sorts the ranges and joins those that meet. */
+static void sort_kept(struct kept* kept) {
+  size_t last = 0;
+  if (kept->count == 0) return;
+  qsort(kept->ranges, kept->count, sizeof kept->ranges[0], by_begin);
+  for (size_t i = 1; i < kept->count; ++i) {
+    struct kept_range* const before = &kept->ranges[last];
+    const struct kept_range* const next = &kept->ranges[i];
+    if (next->from > before->to)
+      kept->ranges[++last] = *next;
+    else if (next->to > before->to)
+      before->to = next->to;
+  }
+  kept->count = last + 1;
+}
+
+/* Clears all of a page that is not kept. */
+static void mask(const struct kept* kept, uint64_t address, uint64_t* page) {
+  uint64_t left[PAGE / 8] = {0};
+  size_t first = 0, end = kept->count;
+  while (first < end) {
+    const size_t middle = (first + end) / 2;
+    if (kept->ranges[middle].to <= address)
+      first = middle + 1;
+    else
+      end = middle;
+  }
+  for (; first < kept->count && kept->ranges[first].from < address + PAGE; ++first) {
+    const struct kept_range* range = &kept->ranges[first];
+    const uint64_t from = range->from > address ? range->from - address : 0;
+    const uint64_t to = range->to < address + PAGE ? range->to - address : PAGE;
+    memcpy((uint8_t*)left + from, (const uint8_t*)page + from, (size_t)(to - from));
+  }
+  memcpy(page, left, PAGE);
+}
+
 /* Finds the pages of a BO that are not as the capture has them. @param written  comes on top of what stands
- * there; NULL: nothing @param keeps  they become so @return false: it cannot be read */
-static bool find_changes(int fd, struct bo* bo, const struct written* written, bool keeps,
-                         struct pairs* changes) {
+ * there; NULL: nothing @param kept  NULL: all @param keeps  they become so @return false: it cannot be read
+ */
+static bool find_changes(int fd, struct bo* bo, const struct written* written, const struct kept* kept,
+                         bool keeps, struct words* changes) {
   const uint8_t* memory = map_bo(fd, bo);
   if (memory && !bo->numbers) bo->numbers = calloc(bo->pages, sizeof *bo->numbers);
   for (uint32_t page = 0; memory && bo->numbers && page < bo->pages && !out.stopped; ++page) {
     uint64_t copy[PAGE / 8];
     memcpy(copy, memory + (size_t)page * PAGE, PAGE);
     apply(written, bo->address + page * PAGE, copy);
+    if (kept && !kept->is_all) mask(kept, bo->address + (uint64_t)page * PAGE, copy);
     const uint32_t number = page_number(copy);
     if (number == bo->numbers[page]) continue;
     add_pair(changes, bo->address + page * PAGE, number);
@@ -709,15 +947,15 @@ static bool find_changes(int fd, struct bo* bo, const struct written* written, b
 
 /* What the jobs of a submission find. */
 static void write_before(int fd, struct file* file, struct bo** bos, uint32_t count,
-                         const struct written* written) {
-  struct pairs sets = {0};
+                         const struct written* written, const struct kept* kept) {
+  struct words sets = {0};
   if (file->context == 0) {
     if (out.contexts == MOST_CONTEXTS) return stop("more files were opened than a capture may have");
     file->context = ++out.contexts;
   }
   write_maps(file, &sets);
   for (uint32_t i = 0; i < count; ++i)
-    if (!find_changes(fd, bos[i], written, true, &sets))
+    if (!find_changes(fd, bos[i], written, kept, true, &sets))
       say("buffer object %u cannot be read", bos[i]->handle);
   if (sets.count > 0) {
     put_head(RECORD_SETS, 4 + 4 * sets.count);
@@ -731,19 +969,38 @@ static bool contains(const struct bo* bo, uint32_t address) {
   return address >= bo->address && address - bo->address < (uint64_t)bo->pages * PAGE;
 }
 
+/* Finds pages of a BO that are not as the capture has them, and tells no more of them than half of the key of
+ * their contents: 8 bytes cannot hold 4096. @return false: it cannot be read */
+static bool find_hashes(int fd, const struct bo* bo, struct words* changes) {
+  const uint8_t* memory = map_bo(fd, bo);
+  for (uint32_t page = 0; memory && bo->numbers && page < bo->pages && !out.stopped; ++page) {
+    uint64_t copy[PAGE / 8];
+    memcpy(copy, memory + (size_t)page * PAGE, PAGE);
+    if (has_page(copy, bo->numbers[page])) continue;
+    const uint64_t hash = key_of(copy).low;
+    add_pair(changes, bo->address + page * PAGE, (uint32_t)hash);
+    add_word(changes, (uint32_t)(hash >> 32));
+  }
+  if (memory) munmap((void*)(uintptr_t)memory, (size_t)bo->pages * PAGE);
+  return memory && bo->numbers;
+}
+
 /* What they left. @param binner  two addresses: what lies in BOs of these is the GPU's own, lists of tiles
  * whose form nobody knows; 0: none */
 static void write_after(int fd, struct file* file, struct bo** bos, uint32_t count,
                         const uint32_t binner[2]) {
-  struct pairs ranges = {0}, changes = {0};
+  struct words ranges = {0}, changes = {0};
   qsort(bos, count, sizeof *bos, by_address);
   for (uint32_t i = 0; i < count; ++i) {
     const bool own = (binner[0] && contains(bos[i], binner[0])) || (binner[1] && contains(bos[i], binner[1]));
     if (own || (i > 0 && bos[i] == bos[i - 1])) continue;
-    if (find_changes(fd, bos[i], NULL, false, &changes)) add_pair(&ranges, bos[i]->address, bos[i]->pages);
+    const bool good = settings.only_hashes ? find_hashes(fd, bos[i], &changes)
+                                           : find_changes(fd, bos[i], NULL, NULL, false, &changes);
+    if (good) add_pair(&ranges, bos[i]->address, bos[i]->pages);
   }
   const uint32_t head[2] = {file->context, (uint32_t)(ranges.count / 2)};
-  put_head(RECORD_AFTER, sizeof head + 4 * (ranges.count + changes.count));
+  put_head(settings.only_hashes ? RECORD_AFTER_HASHES : RECORD_AFTER,
+           sizeof head + 4 * (ranges.count + changes.count));
   put(head, sizeof head);
   put(ranges.words, 4 * ranges.count);
   put(changes.words, 4 * changes.count);
@@ -765,7 +1022,13 @@ struct submission {
   struct v3d_indirect_csd indirect;
   uint32_t counts_handle;
   struct written written;
+  bool is_vc4;
+  struct vc4_submit_cl vc4;
+  uint8_t* vc4_bytes; /* its list, records and uniforms, each up to a multiple of 4 */
+  struct kept kept;
 };
+/* What v3demu takes of a submission of vc4, as the kernel has no other bound than its memory. */
+enum { MOST_VC4_BYTES = 64 << 20 };
 enum { MOST_LIST = 1 << 16, MOST_SYNCS = 1024, MOST_EXTENSIONS = 64 };
 
 /* Adds those of a list. */
@@ -858,9 +1121,42 @@ static bool take_tfu(struct submission* s, const struct v3d_submit_tfu* args, si
   return take_handles(s, (uintptr_t)args->bo_handles, count);
 }
 
+static uint64_t whole_words(uint32_t bytes) { return ((uint64_t)bytes + 3) & ~(uint64_t)3; }
+
+static uint64_t vc4_bytes(const struct vc4_submit_cl* args) {
+  return whole_words(args->bin_cl_size) + whole_words(args->shader_rec_size) +
+         whole_words(args->uniforms_size);
+}
+
+/* Nothing of it says where it is in memory: lists and records name buffer objects by their places in the list
+ * of handles. */
+static bool take_vc4(struct submission* s, const struct vc4_submit_cl* args) {
+  add_sync(s, args->in_sync);
+  s->is_vc4 = true;
+  s->vc4 = *args;
+  s->vc4.bin_cl = s->vc4.shader_rec = s->vc4.uniforms = s->vc4.bo_handles = s->vc4.seqno = 0;
+  s->vc4.perfmonid = s->vc4.in_sync = s->vc4.out_sync = 0;
+  memset(s->vc4.pad, 0, sizeof s->vc4.pad);
+  if (args->bin_cl_size == 0)
+    s->vc4.shader_rec_size = s->vc4.uniforms_size = 0; /* the kernel does not look */
+  const uint64_t bytes = vc4_bytes(&s->vc4);
+  if (bytes > MOST_VC4_BYTES || !(s->vc4_bytes = calloc(1, (size_t)bytes + 1))) return false;
+  uint8_t* const records = s->vc4_bytes + whole_words(s->vc4.bin_cl_size);
+  uint8_t* const uniforms = records + whole_words(s->vc4.shader_rec_size);
+  if (!get(s->vc4_bytes, args->bin_cl, s->vc4.bin_cl_size) ||
+      !get(records, args->shader_rec, s->vc4.shader_rec_size) ||
+      !get(uniforms, args->uniforms, s->vc4.uniforms_size))
+    return false;
+  if (args->bin_cl_size != 0) s->jobs[s->num_jobs++].kind = JOB_BIN;
+  s->jobs[s->num_jobs++].kind = JOB_RENDER;
+  return take_handles(s, args->bo_handles, args->bo_handle_count);
+}
+
 /* False: it is none that can be recorded. */
-static bool take_submission(struct submission* s, unsigned number, const void* argument, size_t size) {
+static bool take_submission(struct submission* s, bool is_vc4, unsigned number, const void* argument,
+                            size_t size) {
   union {
+    struct vc4_submit_cl vc4;
     struct v3d_submit_cl cl;
     struct v3d_submit_csd csd;
     struct v3d_submit_tfu tfu;
@@ -869,6 +1165,7 @@ static bool take_submission(struct submission* s, unsigned number, const void* a
   memset(&args, 0, sizeof args);
   if (!get(&args, (uintptr_t)argument, size < sizeof args ? size : sizeof args)) return false;
   s->syncs = calloc(MOST_SYNCS, sizeof *s->syncs);
+  if (is_vc4) return take_vc4(s, &args.vc4);
   if (number == V3D_SUBMIT_CL) return take_cl(s, &args.cl);
   if (number == V3D_SUBMIT_CSD) return take_csd(s, &args.csd, size);
   if (number == V3D_SUBMIT_CPU) return take_cpu(s, &args.cpu);
@@ -955,18 +1252,35 @@ static uint32_t targets_of(struct reader* lists, struct reader* tiles, const uin
   return count;
 }
 
-/* A frame ends where the next image of the size, format and layout of its first one is drawn. */
-static void count_frame(int fd, struct frames* frames, const struct submission* s, struct bo** bos,
-                        uint32_t count) {
-  struct target targets[MOST_TARGETS];
-  if (frames->current == 0) frames->current = 1;
-  if (s->lists[0] == s->lists[1]) return;
-  const char* profile = profile_of(fd);
+/* What a frame of vc4 stores; samples alone, where they are not resolved. */
+static uint32_t vc4_target(const struct vc4_submit_cl* args, struct target* target) {
+  const struct vc4_surface* color = &args->color_write;
+  const bool samples = color->hindex == VC4_NO_SURFACE;
+  if (samples) color = &args->msaa_color_write;
+  if (color->hindex == VC4_NO_SURFACE) return 0;
+  *target = (struct target){0, args->width, args->height, color->bits, samples};
+  return 1;
+}
+
+static uint32_t drawn_targets(int fd, const struct submission* s, struct bo** bos, uint32_t count,
+                              struct target* targets) {
+  if (s->is_vc4) return vc4_target(&s->vc4, targets);
+  if (s->lists[0] == s->lists[1]) return 0;
+  const char* profile = profile_of(fd, false);
   struct reader lists = {.fd = fd, .bos = bos, .count = count}, tiles = lists;
   const uint32_t drawn =
       targets_of(&lists, &tiles, s->lists, profile && strcmp(profile, "rpi4") == 0, targets);
   close_reader(&lists);
   close_reader(&tiles);
+  return drawn;
+}
+
+/* A frame ends where the next image of the size, format and layout of its first one is drawn. */
+static void count_frame(int fd, struct frames* frames, const struct submission* s, struct bo** bos,
+                        uint32_t count) {
+  struct target targets[MOST_TARGETS];
+  if (frames->current == 0) frames->current = 1;
+  const uint32_t drawn = drawn_targets(fd, s, bos, count, targets);
   if (drawn == 0) return;
   bool alike = frames->drawn && drawn == frames->num_first;
   for (uint32_t i = 0; alike && i < drawn; ++i)
@@ -989,6 +1303,113 @@ static bool is_chosen(const struct file* file) {
          (submission_number >= settings.jobs.first && submission_number <= settings.jobs.last);
 }
 
+/* -- what is no texture
+ * --------------------------------------------------------------------------------------
+ */
+
+/* The walk over a list of vc4's and its shader records, all of which the kernel checks after it. */
+struct vc4_walk {
+  const struct submission* s;
+  struct bo** bos; /* as the submission names them */
+  uint32_t index_bo, num_states;
+  struct vc4_state {
+    uint32_t bits, max_index;
+  } * states;
+  struct kept* kept;
+};
+
+static uint64_t least(uint64_t a, uint64_t b) { return a < b ? a : b; }
+
+/* Bytes of a buffer object that is named by its place in the list of handles. */
+static bool keep_part(struct vc4_walk* w, uint32_t number, uint64_t from, uint64_t bytes) {
+  if (number >= w->s->num_handles) return true; /* which the kernel refuses */
+  const struct bo* const bo = w->bos[number];
+  const uint64_t size = (uint64_t)bo->pages * PAGE;
+  if (from >= size) return true;
+  return keep(w->kept, bo->address + from, bo->address + from + least(bytes, size - from));
+}
+
+static bool add_state(struct vc4_walk* w, uint32_t bits) {
+  struct vc4_state* grown = realloc(w->states, (w->num_states + 1) * sizeof *grown);
+  if (!grown) return false;
+  w->states = grown;
+  w->states[w->num_states++] = (struct vc4_state){bits, 0};
+  return true;
+}
+
+static void use_index(struct vc4_walk* w, uint32_t index) {
+  if (w->num_states == 0) return;
+  struct vc4_state* const last = &w->states[w->num_states - 1];
+  if (index > last->max_index) last->max_index = index;
+}
+
+/* @param packet  all of it. False: no memory */
+static bool keep_of_packet(struct vc4_walk* w, const uint8_t* packet) {
+  switch (packet[0]) {
+    case VC4_PACKET_GEM_HANDLES:
+      w->index_bo = word_at(packet + 1);
+      return true;
+    case VC4_PACKET_INDEXED_PRIMITIVE:
+      use_index(w, word_at(packet + 10));
+      return keep_part(w, w->index_bo, word_at(packet + 6),
+                       (uint64_t)word_at(packet + 2) * (packet[1] >> 4 ? 2 : 1));
+    case VC4_PACKET_ARRAY_PRIMITIVE:
+      use_index(w, word_at(packet + 6) + word_at(packet + 2) - 1);
+      return true;
+    case VC4_PACKET_SHADER_STATE:
+      return add_state(w, word_at(packet + 1));
+    default:
+      return true;
+  }
+}
+
+/* Attributes of the records: from the first to the last one that a draw may use. */
+static bool keep_attributes(struct vc4_walk* w, const uint8_t* at, size_t left) {
+  for (uint32_t i = 0; i < w->num_states; ++i) {
+    const struct vc4_state* const state = &w->states[i];
+    const uint32_t count = state->bits & 7 ? state->bits & 7 : 8;
+    const bool extended = state->bits & 8;
+    const size_t named = (3 + count) * sizeof(uint32_t), bytes = extended ? 100 + 4 * count : 36 + 8 * count;
+    if (left < named + bytes) return true;
+    const uint8_t* const record = at + named;
+    for (uint32_t n = 0; n < count; ++n) {
+      const uint8_t* const attribute = record + 36 + 8 * n;
+      const uint32_t stride = attribute[5] | (extended ? word_at(record + 100 + 4 * n) & ~255u : 0);
+      if (!keep_part(w, word_at(at + 4 * (3 + n)), word_at(attribute),
+                     (uint64_t)state->max_index * stride + attribute[4] + 1))
+        return false;
+    }
+    at += named + bytes;
+    left -= named + bytes;
+  }
+  return true;
+}
+
+/* 0: there is no such packet. */
+static uint8_t vc4_packet_bytes(uint8_t opcode) {
+  for (size_t i = 0; i < sizeof vc4_packets / sizeof vc4_packets[0]; ++i)
+    if (vc4_packets[i].opcode == opcode) return vc4_packets[i].bytes;
+  return 0;
+}
+
+/* Shaders, indices and attributes: a submission names nothing else that is no image. False: no memory */
+static bool keep_no_textures(struct submission* s, struct bo** bos) {
+  struct vc4_walk w = {.s = s, .bos = bos, .kept = &s->kept};
+  bool good = true;
+  for (uint32_t i = 0; good && i < s->num_handles; ++i)
+    if (bos[i]->is_shader) good = keep_part(&w, i, 0, (uint64_t)bos[i]->pages * PAGE);
+  for (uint32_t at = 0; good && at < s->vc4.bin_cl_size;) {
+    const uint8_t bytes = vc4_packet_bytes(s->vc4_bytes[at]);
+    if (bytes == 0 || bytes > s->vc4.bin_cl_size - at) break; /* which the kernel refuses */
+    good = keep_of_packet(&w, s->vc4_bytes + at);
+    at += bytes;
+  }
+  good = good && keep_attributes(&w, s->vc4_bytes + whole_words(s->vc4.bin_cl_size), s->vc4.shader_rec_size);
+  free(w.states);
+  sort_kept(&s->kept);
+  return good;
+}
+
 /* -- recording ----------------------------------------------------------------------------------------------
  */
 
@@ -997,7 +1418,8 @@ static bool wait_for_bos(int fd, struct bo** bos, uint32_t count, int64_t until)
   for (uint32_t i = 0; i < count; ++i) {
     const int64_t left = until - now_ns();
     struct v3d_wait_bo wait = {.handle = bos[i]->handle, .timeout_ns = left > 0 ? (uint64_t)left : 0};
-    if (call(fd, READ_WRITE, V3D_WAIT_BO, &wait, sizeof wait) != 0 && errno == ETIME) return false;
+    const unsigned number = bos[i]->is_vc4 ? VC4_WAIT_BO : V3D_WAIT_BO; /* of the same form */
+    if (call(fd, READ_WRITE, number, &wait, sizeof wait) != 0 && errno == ETIME) return false;
   }
   return true;
 }
@@ -1033,7 +1455,7 @@ static bool resolve_indirect(int fd, struct submission* s, struct bo** bos, uint
   uint32_t* const cfg = s->jobs[0].words;
   for (int i = 0; i < 3; ++i) cfg[i] = groups[i] << 16;
   const uint32_t batches = (args->wg_size + 15) / 16 * (groups[0] * groups[1] * groups[2]);
-  const char* profile = profile_of(fd);
+  const char* profile = profile_of(fd, false);
   const bool less_one = profile && (strcmp(profile, "rpi4") == 0 || strcmp(profile, "rpi5-7.1.5") == 0);
   cfg[4] = less_one ? batches - 1 : batches;
   for (int i = 0; i < 3; ++i)
@@ -1043,12 +1465,26 @@ static bool resolve_indirect(int fd, struct submission* s, struct bo** bos, uint
   return true;
 }
 
+/* A submission of vc4 as it was made, with the places that its buffer objects have in the capture. */
+static void write_vc4(const struct file* file, const struct submission* s, struct bo** bos) {
+  const size_t bytes = (size_t)vc4_bytes(&s->vc4);
+  put_head(RECORD_SUBMISSION, 4 + sizeof s->vc4 + s->num_handles * sizeof(struct submitted_bo) + bytes);
+  put(&file->context, 4);
+  put(&s->vc4, sizeof s->vc4);
+  for (uint32_t i = 0; i < s->num_handles; ++i) {
+    const struct submitted_bo bo = {bos[i]->address, bos[i]->pages, bos[i]->is_shader};
+    put(&bo, sizeof bo);
+  }
+  put(s->vc4_bytes, bytes);
+}
+
 /* Writes the jobs with an end behind them. @return where they begin */
-static uint64_t write_jobs(struct file* file, struct submission* s) {
+static uint64_t write_jobs(struct file* file, struct submission* s, struct bo** bos) {
   flush();
   const uint64_t begin = out.end;
   const bool bins = s->num_jobs == 2;
   if (bins) ++out.submission;
+  if (s->is_vc4) write_vc4(file, s, bos);
   for (uint32_t i = 0; i < s->num_jobs; ++i) {
     s->jobs[i].context = file->context;
     s->jobs[i].submission = bins ? out.submission : 0;
@@ -1066,6 +1502,12 @@ static void drop_jobs(const struct submission* s, uint64_t begin) {
   put_end();
 }
 
+static bool said_unknown, said_no_masks;
+static void say_once(bool* said, const char* what) {
+  if (!*said) say("%s", what);
+  *said = true;
+}
+
 static int record(int fd, unsigned long request, void* argument, struct file* file, struct submission* s,
                   struct bo** bos, uint32_t count) {
   const int64_t until = now_ns() + settings.patience_ns;
@@ -1073,14 +1515,20 @@ static int record(int fd, unsigned long request, void* argument, struct file* fi
     say("submission %u: what it waits for has not ended in time, and may change what is recorded",
         submission_number);
   if (s->is_indirect && !resolve_indirect(fd, s, bos, count)) return next_ioctl(fd, request, argument);
-  if (!begin_capture(fd)) return next_ioctl(fd, request, argument);
-  write_before(fd, file, bos, count, &s->written);
-  const uint64_t begin = write_jobs(file, s);
+  s->kept.is_all = !settings.masks;
+  if (settings.masks && !keep_no_textures(s, bos)) {
+    say("submission %u is not recorded: no memory", submission_number);
+    return next_ioctl(fd, request, argument);
+  }
+  if (!begin_capture(fd, file->is_vc4)) return next_ioctl(fd, request, argument);
+  write_before(fd, file, bos, count, &s->written, &s->kept);
+  const uint64_t begin = write_jobs(file, s, bos);
   const int result = next_ioctl(fd, request, argument);
   const int error = errno;
   if (out.stopped) {
   } else if (result != 0) {
     drop_jobs(s, begin);
+  } else if (settings.masks) { /* of what follows from textures nothing is told */
   } else if (wait_for_bos(fd, bos, count, now_ns() + settings.patience_ns)) {
     write_after(fd, file, bos, count, s->binner);
     put_end();
@@ -1095,27 +1543,31 @@ static int record(int fd, unsigned long request, void* argument, struct file* fi
 static int submit(int fd, unsigned long request, void* argument, struct file* file, struct submission* s) {
   uint32_t count = 0;
   struct bo** bos = NULL;
-  if (settings.all_bos) {
+  if (settings.all_bos && !s->is_vc4) { /* whose submissions name all, and others may have been purged */
     bos = all_bos(file, &count);
   } else if ((bos = calloc(s->num_handles + 1, sizeof *bos))) {
     count = take_bos(file, s->handles, s->num_handles, bos);
   }
   if (!bos) return next_ioctl(fd, request, argument);
   if (settings.by_frames) count_frame(fd, &file->frames, s, bos, count);
-  const bool chosen = s->num_jobs > 0 && is_chosen(file);
+  bool chosen = s->num_jobs > 0 && is_chosen(file);
+  if (chosen && s->is_vc4 && count != s->num_handles) {
+    say_once(&said_unknown,
+             "a submission names buffer objects whose making was not seen; such ones are not recorded");
+    chosen = false;
+  }
+  if (chosen && settings.masks && !s->is_vc4) {
+    say_once(&said_no_masks,
+             "V3DREC_MASK_TEXTURES is for the Raspberry Pi 0 to 3, whose submissions tell what is a texture; "
+             "nothing is recorded");
+    chosen = false;
+  }
   const int result =
       chosen ? record(fd, request, argument, file, s, bos, count) : next_ioctl(fd, request, argument);
   const int error = errno;
   give_back(bos, count);
   errno = error;
   return result;
-}
-
-static void say_not_recorded(void) {
-  static bool said;
-  if (out.stopped || !open_by_signal || said) return;
-  said = true;
-  say("jobs of the driver vc4 (Raspberry Pi 0 to 3) are not recorded");
 }
 
 static int submitted(int fd, unsigned long request, void* argument) {
@@ -1129,15 +1581,8 @@ static int submitted(int fd, unsigned long request, void* argument) {
   pthread_mutex_lock(&submits);
   const uint32_t number_before = submission_number++;
   const struct frames frames_before = file->frames;
-  int result;
-  if (file->is_vc4) {
-    say_not_recorded();
-    result = next_ioctl(fd, request, argument);
-  } else if (!take_submission(&s, number, argument, request >> 16 & 0x3fff)) {
-    result = next_ioctl(fd, request, argument);
-  } else {
-    result = submit(fd, request, argument, file, &s);
-  }
+  const bool taken = take_submission(&s, file->is_vc4, number, argument, request >> 16 & 0x3fff);
+  const int result = taken ? submit(fd, request, argument, file, &s) : next_ioctl(fd, request, argument);
   const int error = errno;
   if (result < 0 && (error == EINTR || error == EAGAIN)) { /* comes again, and counts then */
     submission_number = number_before;
@@ -1146,6 +1591,8 @@ static int submitted(int fd, unsigned long request, void* argument) {
   pthread_mutex_unlock(&submits);
   free(s.handles);
   free(s.syncs);
+  free(s.vc4_bytes);
+  free(s.kept.ranges);
   errno = error;
   return result;
 }
@@ -1158,15 +1605,17 @@ static bool is_submission(unsigned number) {
          number == V3D_SUBMIT_CPU;
 }
 
+/* Of any driver: which one it is, is looked at where it is followed. */
 static bool makes_bos(unsigned number) {
-  return number == V3D_CREATE_BO || number == GEM_OPEN || number == PRIME_FD_TO_HANDLE;
+  return number == V3D_CREATE_BO || number == VC4_CREATE_BO || number == VC4_CREATE_SHADER_BO ||
+         number == CREATE_DUMB || number == GEM_OPEN || number == PRIME_FD_TO_HANDLE;
 }
 
 static int handle_ioctl(ioctl_function* next, int fd, unsigned long request, void* argument) {
   const bool is_drm = (request >> 8 & 255) == 'd';
   const unsigned number = request & 255;
   if (is_drm && is_submission(number)) return submitted(fd, request, argument);
-  if (is_drm && number == GEM_CLOSE) return close_bo(next, fd, request, argument);
+  if (is_drm && (number == GEM_CLOSE || number == DESTROY_DUMB)) return close_bo(next, fd, request, argument);
   const int result = next(fd, request, argument);
   if (is_drm && result == 0 && makes_bos(number)) {
     const int error = errno;
@@ -1247,6 +1696,7 @@ static void in_child(void) {
   out.fd = -1;
   out.stopped = false;
   out.end = out.whole = out.buffered = 0;
+  chunk.count = 0;
   out.jobs = out.whole_jobs = out.contexts = out.submission = submission_number = 0;
   free(known.places);
   memset(&known, 0, sizeof known);
@@ -1268,5 +1718,6 @@ __attribute__((constructor)) static void begin(void) {
   if (!next_ioctl) next_ioctl = (ioctl_function*)find_next("ioctl");
   if (!next_close) next_close = (int (*)(int))find_next("close");
   take_signal();
+  look_for_zstd();
   pthread_atfork(before_fork, after_fork, in_child);
 }

@@ -1,5 +1,5 @@
-/* What libv3drec.so needs to know of others: the kernel's v3d and DRM structures as far as it reads them
- * (Linux include/uapi/drm/v3d_drm.h and drm.h), and the file that it writes (daemon/capture.h). */
+/* What libv3drec.so needs to know of others: the kernel's v3d, vc4 and DRM structures as far as it reads them
+ * (Linux include/uapi/drm/v3d_drm.h, vc4_drm.h and drm.h), and the file that it writes (daemon/capture.h). */
 #pragma once
 
 #include <stddef.h>
@@ -19,9 +19,19 @@ enum drm_number {
   V3D_SUBMIT_TFU = 0x46,
   V3D_SUBMIT_CSD = 0x47,
   V3D_SUBMIT_CPU = 0x4b,
+  CREATE_DUMB = 0xb2,
+  DESTROY_DUMB = 0xb4,
   SYNCOBJ_WAIT = 0xc3,
 };
-enum { VC4_SUBMIT_CL = 0x40 };
+/* Those of vc4, some of which are other ones of v3d. */
+enum vc4_number {
+  VC4_SUBMIT_CL = 0x40,
+  VC4_WAIT_BO = 0x42,
+  VC4_CREATE_BO = 0x43,
+  VC4_MMAP_BO = 0x44,
+  VC4_CREATE_SHADER_BO = 0x45,
+  VC4_GET_PARAM = 0x47,
+};
 
 struct drm_version_arg {
   int32_t version[3];
@@ -37,6 +47,10 @@ struct gem_close {
 };
 struct gem_open {
   uint32_t name, handle;
+  uint64_t size;
+};
+struct create_dumb {
+  uint32_t height, width, bpp, flags, handle, pitch;
   uint64_t size;
 };
 struct prime_handle {
@@ -119,9 +133,46 @@ struct v3d_sem {
   uint64_t point, mbz[2];
 };
 
+struct vc4_surface {
+  uint32_t hindex, offset;
+  uint16_t bits, flags;
+};
+enum { VC4_NO_SURFACE = 0xffffffff };
+struct vc4_submit_cl {
+  uint64_t bin_cl, shader_rec, uniforms, bo_handles;
+  uint32_t bin_cl_size, shader_rec_size, shader_rec_count, uniforms_size, bo_handle_count;
+  uint16_t width, height;
+  uint8_t min_x_tile, min_y_tile, max_x_tile, max_y_tile;
+  struct vc4_surface color_read, color_write, zs_read, zs_write, msaa_color_write, msaa_zs_write;
+  uint32_t clear_color[2], clear_z;
+  uint8_t clear_s, pad[3];
+  uint32_t flags;
+  uint64_t seqno;
+  uint32_t perfmonid, in_sync, out_sync, pad2;
+};
+struct vc4_create_bo {
+  uint32_t size, flags, handle, pad;
+};
+struct vc4_create_shader_bo {
+  uint32_t size, flags;
+  uint64_t data;
+  uint32_t handle, pad;
+};
+enum { VC4_PARAM_IDENT0 = 0, VC4_PARAM_IDENT1 = 1 };
+
 /* The capture. */
-enum { CAPTURE_FORMAT = 5, PAGE = 4096, MOST_CONTEXTS = 256 };
-enum record_type { RECORD_PAGE = 1, RECORD_MAPS, RECORD_SETS, RECORD_JOB, RECORD_END, RECORD_AFTER = 8 };
+enum { CAPTURE_FORMAT = 6, PAGE = 4096, MOST_CONTEXTS = 256, MOST_PAGES_IN_CHUNK = 64 };
+enum record_type {
+  RECORD_PAGE = 1,
+  RECORD_MAPS,
+  RECORD_SETS,
+  RECORD_JOB,
+  RECORD_END,
+  RECORD_AFTER = 8,
+  RECORD_CHUNK = 10,
+  RECORD_SUBMISSION,
+  RECORD_AFTER_HASHES
+};
 enum job_kind { JOB_BIN, JOB_RENDER, JOB_CSD, JOB_TFU };
 struct capture_header {
   char magic[7];
@@ -130,6 +181,10 @@ struct capture_header {
 };
 struct job_record {
   uint32_t context, kind, submission, words[16];
+};
+/* A buffer object of a submission of vc4. */
+struct submitted_bo {
+  uint32_t address, pages, is_shader;
 };
 
 /* Bytes of each packet in the lists of V3D 4.2 and 7.1, by opcode; 0: there is none. Of 25, which clears tile
@@ -150,4 +205,19 @@ enum packet {
   PACKET_CLEAR_TILE_BUFFERS = 25,
   PACKET_STORE = 29,
   PACKET_RENDERING_MODE = 121,
+};
+
+/* The same of the packets that vc4 takes. */
+enum vc4_packet {
+  VC4_PACKET_INDEXED_PRIMITIVE = 32,
+  VC4_PACKET_ARRAY_PRIMITIVE = 33,
+  VC4_PACKET_SHADER_STATE = 64,
+  VC4_PACKET_GEM_HANDLES = 254,
+};
+static const struct {
+  uint8_t opcode, bytes;
+} vc4_packets[] = {
+    {0, 1},   {1, 1},   {4, 1},   {5, 1},   {6, 1},    {7, 1},   {32, 14}, {33, 10},
+    {56, 2},  {64, 5},  {96, 4},  {97, 5},  {98, 5},   {99, 5},  {100, 3}, {101, 5},
+    {102, 9}, {103, 5}, {105, 9}, {106, 9}, {112, 16}, {254, 9},
 };

@@ -26,6 +26,8 @@ struct TileAccess {
   qpu::TlbSpec spec;             ///< kUnknown: of VideoCore IV, whose word is rgba8 or a depth of 24 bits
   const Lanes* words = nullptr;  ///< as TlbPort has them
   LaneMask exec = kAllLanes;
+  /// Of VideoCore IV, after tests: the samples that are left. Null: those that the batch covers are.
+  const Lanes* left = nullptr;
 };
 
 /// All calls come from the worker that has the tile.
@@ -88,7 +90,7 @@ class WatchedVc4Port final : public qpu::vc4::Tlb {
     watch_.after(access);
   }
   void write_z(qpu::vc4::Thread& thread, const Lanes& z, LaneMask exec) override {
-    const TileAccess access = {TileAccess::Kind::kDepth, kNoSpec, &z, exec};
+    const TileAccess access = {TileAccess::Kind::kDepth, kNoSpec, &z, exec, &thread.ms_flags};
     watch_.before(access);
     port_.write_z(thread, z, exec);
     watch_.after(access);

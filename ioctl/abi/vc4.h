@@ -26,6 +26,8 @@ enum SubmitFlags : uint32_t {
   kRclOrderIncreasingX = 4,
   kRclOrderIncreasingY = 8,
 };
+inline constexpr uint32_t kSubmitFlags =
+    kUseClearColor | kFixedRclOrder | kRclOrderIncreasingX | kRclOrderIncreasingY;
 struct SubmitCl {
   uint64_t bin_cl, shader_rec, uniforms, bo_handles;
   uint32_t bin_cl_size, shader_rec_size, shader_rec_count, uniforms_size;

@@ -223,4 +223,11 @@ absl::StatusOr<Binning> check_binning(const BinningSource& source, JobBos bos, u
   return binning;
 }
 
+void place_list(const Binning& binning, uint32_t address, device::SurfaceJob* job) {
+  job->list_start = address;
+  job->list_end = address + binning.list_bytes;
+  job->tiles_x = binning.tiles_x;
+  job->tiles_y = binning.tiles_y;
+}
+
 }  // namespace v3d::ioctl::vc4

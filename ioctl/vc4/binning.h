@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "gpu/device/surface_job.h"
 #include "ioctl/vc4/job_bo.h"
 
 namespace v3d::ioctl::vc4 {
@@ -27,6 +28,9 @@ constexpr BinningLayout layout_of(uint64_t list, uint64_t records, uint64_t unif
   const uint64_t first = (list + 15) & ~uint64_t{15};
   return {first, first + records, first + records + uniforms};
 }
+
+/// Of a list with its records and uniforms; the kernel has as much as its memory.
+inline constexpr uint64_t kMaxCopyBytes = 64 << 20;
 
 struct Binning {
   std::vector<uint8_t> bytes;  ///< what the GPU reads, at the address that was given
@@ -50,5 +54,8 @@ inline constexpr uint32_t kMaxTilesOfSlot = 10837;
 /// records name as programs are shader BOs of the list.
 absl::StatusOr<Binning> check_binning(const BinningSource& source, JobBos bos, uint32_t address,
                                       bool refuse_too_many_tiles);
+
+/// The job draws what was binned. @param address  of the copy
+void place_list(const Binning& binning, uint32_t address, device::SurfaceJob* job);
 
 }  // namespace v3d::ioctl::vc4

@@ -23,10 +23,6 @@ namespace {
 
 using Args = drm::vc4::SubmitCl;
 
-constexpr uint32_t kFlags = drm::vc4::kUseClearColor | drm::vc4::kFixedRclOrder |
-                            drm::vc4::kRclOrderIncreasingX | drm::vc4::kRclOrderIncreasingY;
-/// Of a list with its records and uniforms; the kernel has as much as its memory.
-constexpr uint64_t kMaxCopy = 64 << 20;
 /// What the kernel keeps for each shader record (struct vc4_shader_state).
 constexpr uint64_t kRecordStateBytes = 8;
 
@@ -133,7 +129,7 @@ int make_copy(Submission& s, uint64_t bytes) {
 int bin(Submission& s, const Args& args, Binning* binning) {
   const BinningLayout layout = layout_of(args.bin_cl_size, args.shader_rec_size, args.uniforms_size);
   if (layout.size + kRecordStateBytes * args.shader_rec_count > UINT32_MAX) return EINVAL;
-  if (layout.size > kMaxCopy) return ENOMEM;
+  if (layout.size > kMaxCopyBytes) return ENOMEM;
   // The client's bytes, and the checked ones.
   Charge charge;
   if (const int error = s.call.account.charge(Resource::kJobBytes, 2 * layout.size, &charge)) return error;
@@ -155,12 +151,7 @@ int describe_frame(Submission& s, const Args& args, const Binning& binning) {
   if (!surfaces.ok()) return refuse(s.call, surfaces.status());
   s.surfaces = *std::move(surfaces);
   for (const uint32_t bo : s.surfaces.written) s.is_written[bo] = true;
-  device::SurfaceJob& job = s.surfaces.job;
-  if (!s.held->copy) return 0;
-  job.list_start = s.held->copy->address();
-  job.list_end = job.list_start + binning.list_bytes;
-  job.tiles_x = binning.tiles_x;
-  job.tiles_y = binning.tiles_y;
+  if (s.held->copy) place_list(binning, s.held->copy->address(), &s.surfaces.job);
   return 0;
 }
 
@@ -259,7 +250,7 @@ int commit(Submission& s, Syncobj* out_sync) {
 }  // namespace
 
 int submit_cl(Call& call, Args& args) {
-  if ((args.flags & ~kFlags) || args.pad2 != 0) return EINVAL;
+  if ((args.flags & ~drm::vc4::kSubmitFlags) || args.pad2 != 0) return EINVAL;
   Submission s(call);
   if (const int error = look_up_bos(s, args)) return error;
   if (const int error = find_perfmon(s, args)) return error;

@@ -45,6 +45,7 @@ inline constexpr Feature kInt16 = V3DEMU_CORE_FEATURE(shaderInt16);
 inline constexpr Feature kDualSource = V3DEMU_CORE_FEATURE(dualSrcBlend);
 inline constexpr Feature kIndependentBlend = V3DEMU_CORE_FEATURE(independentBlend);
 inline constexpr Feature kPreciseOcclusion = V3DEMU_CORE_FEATURE(occlusionQueryPrecise);
+inline constexpr Feature kSampleShading = V3DEMU_CORE_FEATURE(sampleRateShading);
 inline constexpr Feature kAnisotropy = V3DEMU_CORE_FEATURE(samplerAnisotropy);
 
 inline constexpr Feature kFloat16 = V3DEMU_FEATURE(shaderFloat16, VK_KHR_SHADER_FLOAT16_INT8_EXTENSION_NAME,

@@ -249,9 +249,9 @@ TEST_F(CaptureTest, UserProgramsThatCannotBe) {
 TEST_F(CaptureTest, ANewerFormatIsRefusedByItsNumber) {
   write(1);
   std::string data = contents();
-  data[7] = 6;
+  data[7] = 7;
   replace(data);
-  EXPECT_THAT(std::string(read().end.message()), HasSubstr("format 6; this v3demu reads 1 to 5"));
+  EXPECT_THAT(std::string(read().end.message()), HasSubstr("format 7; this v3demu reads 1 to 6"));
 }
 
 /// A capture of one job with a record of memory after it, of these words behind the context.

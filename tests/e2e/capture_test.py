@@ -22,7 +22,7 @@ from mesa_ci_parts.pictures import read_picture  # noqa: E402  pylint: disable=w
 V3DEMU, MESA, PROGRAM, FOLDER, GEOMETRY = sys.argv[1:6]
 LEVELS = [level for level in "".join(sys.argv[6:]).split(";") if level]
 HEADER_BYTES = 32
-PAGE, MAPS, SETS, JOB, END = 1, 2, 3, 4, 5
+PAGES, MAPS, SETS, JOB, END = 9, 2, 3, 4, 5
 
 
 def v3demu(*arguments, **variables):
@@ -347,9 +347,9 @@ class CaptureTest(unittest.TestCase):
         self.check_damaged(b"", "no capture")
         self.check_damaged(changed(0, b"X"), "no capture")
         self.check_damaged(changed(8, b"nonsense\0"), 'no device profile "nonsense"')
-        self.check_damaged(changed(first[PAGE], word(99)), "unknown record type 99")
-        self.check_damaged(changed(first[PAGE] + 4, word(0xfffffff0)), "longer than any")
-        self.check_damaged(changed(first[PAGE] + 4, word(4095)), "not a page")
+        self.check_damaged(changed(first[PAGES], word(99)), "unknown record type 99")
+        self.check_damaged(changed(first[PAGES] + 4, word(0xfffffff0)), "longer than any")
+        self.check_damaged(changed(first[PAGES] + 4, word(4095)), "not a page")
         self.check_damaged(changed(first[MAPS] + 12, word(0x123)), "whole pages")
         self.check_damaged(changed(first[MAPS] + 16, word(0xffffffff)), "leaves the address space")
         self.check_damaged(changed(first[SETS] + 12, word(0xffffffff)), "cannot be set")

@@ -35,7 +35,7 @@ LEFT_OUT = {
     r"v3demu shader-db --mesa ": "two Mesas of one's own; ctest e2e.shader",
     r"v3demu run --(sandbox|seccomp)": "ctest e2e.box, which knows what the machine allows",
     r".*--arch ": "ctest e2e.arm64 and e2e.armhf",
-    r"LD_PRELOAD=\S*libv3drec\.so V3DREC_FILE=(cube|wrong)|zstd |v3demu .* wrong\.v3dcap": "on a board, or of a file from one; ctest e2e.recorder.*",
+    r"LD_PRELOAD=\S*libv3drec\.so V3DREC_FILE=(cube|wrong)|v3demu .* wrong\.v3dcap": "on a board, or of a file from one; ctest e2e.recorder.*",
     r"V3DEMU_GPU_MEM=256 ": "hello_fft is built from another project",
     r"code --install-extension": "no test has Visual Studio Code; ctest tools.editors",
     r"\./v3dprobe": "for a board; ctest e2e.board.*",

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -103,6 +104,44 @@ TEST(FragmentWatch, ChangesNothing) {
   ASSERT_TRUE(plain.render() && watched.render());
   for (uint32_t y = 0; y < 64; ++y)
     for (uint32_t x = 0; x < 64; ++x) ASSERT_EQ(plain.word(x, y, 0), watched.word(x, y, 0)) << x << " " << y;
+}
+
+/// Keeps the samples that are left after each access.
+class SampleDiary final : public FragmentWatch {
+ public:
+  std::vector<uint32_t> lines;
+
+  void arrive(const WatchedBatch&) override {}
+  void tested(const WatchedBatch&) override {}
+  void start(const WatchedBatch&, int) override {}
+  void before(const TileAccess&) override {}
+  void after(const TileAccess& access) override {
+    lines.push_back(access.left != nullptr ? uint32_t{(*access.left)[0]} : ~0u);
+  }
+  void end(const Lanes&) override {}
+};
+
+/// A tile buffer whose tests leave sample 2.
+class SampleTwo final : public qpu::vc4::Tlb {
+ public:
+  Lanes load_color(qpu::vc4::Thread&) override { return Lanes{}; }
+  void write_color(qpu::vc4::Thread&, const Lanes&, LaneMask, bool) override {}
+  void write_z(qpu::vc4::Thread& thread, const Lanes&, LaneMask) override {
+    thread.ms_flags = thread.ms_flags & 4u;
+  }
+  void set_stencil(qpu::vc4::Thread&, uint32_t) override {}
+};
+
+// Tests of VideoCore IV, for which the program asks, narrow the flags of the thread, and leave the batch.
+TEST(FragmentWatch, IsToldWhatTestsOfVideoCoreIvLeave) {
+  SampleTwo tile;
+  SampleDiary diary;
+  WatchedVc4Port port(tile, diary);
+  const auto thread = std::make_unique<qpu::vc4::Thread>();
+  thread->ms_flags = splat(15u);
+  port.write_z(*thread, Lanes{}, kAllLanes);
+  port.write_color(*thread, Lanes{}, kAllLanes, true);
+  EXPECT_THAT(diary.lines, ElementsAre(4u, ~0u));
 }
 
 }  // namespace

@@ -7,8 +7,11 @@
 
 #include "daemon/capture.h"
 #include "gpu/cle/packet_table.h"
+#include "gpu/cle/vc4_packet_table.h"
 #include "ioctl/abi/core.h"
+#include "ioctl/abi/mode.h"
 #include "ioctl/abi/v3d.h"
+#include "ioctl/abi/vc4.h"
 #include "recorder/v3drec.h"
 
 namespace v3d {
@@ -26,6 +29,20 @@ TEST(RecorderTables, PacketsAreAsLong) {
   }
   for (size_t opcode = 0; opcode < std::size(packet_bytes); ++opcode)
     EXPECT_TRUE(packet_bytes[opcode] == 0 || known.contains(static_cast<uint8_t>(opcode))) << opcode;
+}
+
+// All that the kernel lets through, which are one more than the chip has.
+TEST(RecorderTables, PacketsOfVc4AreAsLong) {
+  constexpr uint8_t kGemHandles = 254;
+  EXPECT_EQ(int{VC4_PACKET_GEM_HANDLES}, kGemHandles);
+  for (const auto& [opcode, bytes] : vc4_packets) {
+    if (opcode == kGemHandles) continue;
+    const cle::vc4_table::Row* found = nullptr;
+    for (const cle::vc4_table::Row& row : cle::vc4_table::kPackets)
+      if (row.number == opcode) found = &row;
+    ASSERT_NE(found, nullptr) << int{opcode};
+    EXPECT_EQ(bytes, found->info.length) << found->info.name;
+  }
 }
 
 TEST(RecorderTables, RequestsAreThoseOfTheKernel) {
@@ -47,6 +64,23 @@ TEST(RecorderTables, RequestsAreThoseOfTheKernel) {
   EXPECT_TRUE(is(drm::request::kSubmitCsd, V3D_SUBMIT_CSD, sizeof(v3d_submit_csd)));
   EXPECT_TRUE(is(drm::request::kSubmitCpu, V3D_SUBMIT_CPU, sizeof(v3d_submit_cpu)));
   EXPECT_EQ(drm::request_nr(drm::request::kSyncobjWait), uint32_t{SYNCOBJ_WAIT});
+}
+
+TEST(RecorderTables, RequestsOfVc4AreThoseOfTheKernel) {
+  using namespace ioctl;
+  const auto is = [](uint32_t request, uint32_t number, size_t size) {
+    return drm::request_nr(request) == number && drm::request_size(request) == size;
+  };
+  EXPECT_TRUE(is(drm::vc4::kSubmitCl, VC4_SUBMIT_CL, sizeof(vc4_submit_cl)));
+  EXPECT_TRUE(is(drm::vc4::kWaitBo, VC4_WAIT_BO, sizeof(v3d_wait_bo)));
+  EXPECT_TRUE(is(drm::vc4::kCreateBo, VC4_CREATE_BO, sizeof(vc4_create_bo)));
+  EXPECT_TRUE(is(drm::vc4::kMmapBo, VC4_MMAP_BO, sizeof(v3d_mmap_bo)));
+  EXPECT_TRUE(is(drm::vc4::kCreateShaderBo, VC4_CREATE_SHADER_BO, sizeof(vc4_create_shader_bo)));
+  EXPECT_TRUE(is(drm::vc4::kGetParam, VC4_GET_PARAM, sizeof(v3d_get_param)));
+  EXPECT_EQ(sizeof(create_dumb), sizeof(drm::CreateDumb));
+  EXPECT_EQ(int{VC4_PARAM_IDENT0}, int{drm::vc4::kParamIdent0});
+  EXPECT_EQ(int{VC4_PARAM_IDENT1}, int{drm::vc4::kParamIdent1});
+  EXPECT_EQ(uint32_t{VC4_NO_SURFACE}, drm::vc4::kNoSurface);
 }
 
 TEST(RecorderTables, ArgumentsLieWhereTheKernelHasThem) {
@@ -71,6 +105,17 @@ TEST(RecorderTables, ArgumentsLieWhereTheKernelHasThem) {
   EXPECT_PLACE(v3d_indirect_csd, drm::IndirectCsd, offset);
   EXPECT_PLACE(v3d_indirect_csd, drm::IndirectCsd, wg_size);
   EXPECT_PLACE(v3d_indirect_csd, drm::IndirectCsd, wg_uniform_offsets);
+  EXPECT_PLACE(vc4_submit_cl, drm::vc4::SubmitCl, bo_handle_count);
+  EXPECT_PLACE(vc4_submit_cl, drm::vc4::SubmitCl, width);
+  EXPECT_PLACE(vc4_submit_cl, drm::vc4::SubmitCl, color_write);
+  EXPECT_PLACE(vc4_submit_cl, drm::vc4::SubmitCl, msaa_color_write);
+  EXPECT_PLACE(vc4_submit_cl, drm::vc4::SubmitCl, seqno);
+  EXPECT_PLACE(vc4_submit_cl, drm::vc4::SubmitCl, in_sync);
+  EXPECT_PLACE(vc4_submit_cl, drm::vc4::SubmitCl, pad2);
+  EXPECT_PLACE(vc4_create_bo, drm::vc4::CreateBo, handle);
+  EXPECT_PLACE(vc4_create_shader_bo, drm::vc4::CreateShaderBo, handle);
+  EXPECT_PLACE(create_dumb, drm::CreateDumb, handle);
+  EXPECT_PLACE(create_dumb, drm::CreateDumb, size);
 #undef EXPECT_PLACE
   EXPECT_EQ(sizeof(v3d_multi_sync), sizeof(drm::MultiSync));
   EXPECT_EQ(sizeof(v3d_sem), sizeof(drm::Sem));
@@ -90,6 +135,7 @@ TEST(RecorderTables, CapturesAreOfTheNewestFormat) {
   EXPECT_EQ(uint32_t{JOB_CSD}, uint32_t{daemon::CapturedJob::kCsd});
   EXPECT_EQ(uint32_t{JOB_TFU}, uint32_t{daemon::CapturedJob::kTfu});
   EXPECT_EQ(sizeof(job_record::words), sizeof(daemon::CapturedJob::words));
+  EXPECT_EQ(uint32_t{MOST_PAGES_IN_CHUNK}, daemon::kMostPagesOfChunk);
 }
 
 }  // namespace

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
-#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -11,31 +9,21 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "gpu/base/float16.h"
 #include "gpu/chip/profile.h"
-#include "gpu/cle/packet.h"
 #include "gpu/perf/timing/prediction.h"
 #include "gpu/qpu/isa/assembler.h"
 #include "tools/cli/captures/job_listing.h"
+#include "tools/inspect/answer_parts.h"
+#include "tools/inspect/draw_answers.h"
+#include "tools/inspect/history_json.h"
 
 namespace v3d::inspect {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using daemon::CapturedJob;
-using Type = cle::FieldType;
 
 /// Instructions in one answer.
 constexpr uint64_t kMostSteps = 2048;
-/// Draws in one answer.
-constexpr size_t kMostDraws = 20'000;
-
-/// Of an enumeration of packets, as listings have it.
-template <typename Value>
-const char* name_of(cle::FieldType type, Value value) {
-  const char* const name = cle::value_name(type, static_cast<uint32_t>(value));
-  return name != nullptr ? name : "?";
-}
 
 const char* text_of(tlb::ColorType type) {
   constexpr const char* kNames[] = {"8i", "8ui", "8", "16i", "16ui", "16f", "32i", "32ui", "32f"};
@@ -44,89 +32,6 @@ const char* text_of(tlb::ColorType type) {
 const char* text_of(tlb::DepthType type) {
   constexpr const char* kNames[] = {"32F", "24", "16"};
   return kNames[static_cast<size_t>(type)];
-}
-const char* text_of(PixelEvent::Kind kind) {
-  constexpr const char* kNames[] = {"begin", "load", "clear", "store", "fragment"};
-  return kNames[static_cast<size_t>(kind)];
-}
-
-std::string hex(uint32_t value) { return absl::StrFormat("0x%08x", value); }
-
-/// What stands in captures need not be text.
-std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
-Answer good(const Json& json) { return {200, true, text_of(json)}; }
-Answer wrong(int status, const std::string& message) {
-  return {status, true, text_of(Json{{"error", message}})};
-}
-Answer wrong(const absl::Status& status) {
-  const int code = absl::IsNotFound(status)          ? 404
-                   : absl::IsInvalidArgument(status) ? 400
-                   : absl::IsUnimplemented(status)   ? 501
-                                                     : 500;
-  return wrong(code, std::string(status.message()));
-}
-Answer with_pixels(const Json& json, const std::vector<uint32_t>& pixels) {
-  const std::string head = text_of(json);
-  const auto size = static_cast<uint32_t>(head.size());
-  Answer answer{200, false, std::string(4, '\0')};
-  std::memcpy(answer.body.data(), &size, sizeof size);
-  answer.body += head;
-  answer.body.append(reinterpret_cast<const char*>(pixels.data()), pixels.size() * sizeof pixels[0]);
-  return answer;
-}
-
-/// The numbers that a question comes with.
-class Numbers {
- public:
-  explicit Numbers(const Parameters& parameters) : parameters_(parameters) {}
-
-  /// @param otherwise  where there is none; nothing: there has to be one
-  uint32_t get(const char* name, std::optional<uint32_t> otherwise = {}) {
-    const std::optional<std::string> text = parameters_(name);
-    uint32_t number = 0;
-    if (!text && otherwise) return *otherwise;
-    if (!text || !absl::SimpleAtoi(*text, &number))
-      wrong_ = absl::StrCat(text ? "no number: " : "a number is missing: ", name);
-    return number;
-  }
-  /// Empty: nothing.
-  const std::string& wrong() const { return wrong_; }
-
- private:
-  const Parameters& parameters_;
-  std::string wrong_;
-};
-
-double depth_of(tlb::DepthType type, uint32_t stored) {
-  switch (type) {
-    case tlb::DepthType::k24:
-      return stored / double{0xffffff};
-    case tlb::DepthType::k16:
-      return stored / double{0xffff};
-    case tlb::DepthType::k32F:
-      break;
-  }
-  return double{std::bit_cast<float>(stored)};
-}
-
-Json json_of(const tlb::Config& config, const Sample& sample) {
-  Json colors = Json::array();
-  for (size_t rt = 0; rt < tlb::kMaxRenderTargets; ++rt) {
-    if (!config.targets[rt].used) continue;
-    Json channels = Json::array();
-    for (const double value : channels_of(config.targets[rt], sample.colors[rt])) channels.push_back(value);
-    colors.push_back(
-        {{"target", rt},
-         {"rgba8", rgba8_of(config.targets[rt], sample.colors[rt])},
-         {"channels", channels},
-         {"words",
-          {sample.colors[rt][0], sample.colors[rt][1], sample.colors[rt][2], sample.colors[rt][3]}}});
-  }
-  return {{"depth", depth_of(config.depth_type, sample.depth)},
-          {"stored_depth", sample.depth},
-          {"stencil", sample.stencil},
-          {"colors", colors}};
 }
 
 Json json_of(const tlb::Config& config) {
@@ -163,103 +68,6 @@ Answer capture(Inspector& inspector, const std::string& file, const std::string&
                {"jobs", jobs}});
 }
 
-std::string text_of(const draw::StencilConfig& s) {
-  return absl::StrFormat("(%d & 0x%02x) %s stored; else %s, depth fails %s, passes %s, writes 0x%02x", s.ref,
-                         s.test_mask, name_of(Type::kCompare, static_cast<uint32_t>(s.func) & 7),
-                         name_of(Type::kStencilOp, s.fail), name_of(Type::kStencilOp, s.depth_fail),
-                         name_of(Type::kStencilOp, s.pass), s.write_mask);
-}
-
-std::string text_of(const draw::BlendConfig& b) {
-  return absl::StrFormat("rgb %s(src * %s, dst * %s), alpha %s(src * %s, dst * %s)",
-                         name_of(Type::kBlendMode, b.color_mode), name_of(Type::kBlendFactor, b.color_src),
-                         name_of(Type::kBlendFactor, b.color_dst), name_of(Type::kBlendMode, b.alpha_mode),
-                         name_of(Type::kBlendFactor, b.alpha_src), name_of(Type::kBlendFactor, b.alpha_dst));
-}
-
-/// A line for each stretch of targets of which text_of_target(target) is the same and not empty. Drivers set
-/// all alike, those included that the frame does not have.
-template <typename TextOf>
-void add_for_targets(Json* lines, const TextOf& text_of_target) {
-  for (size_t first = 0, end; first < tlb::kMaxRenderTargets; first = end) {
-    const std::string text = text_of_target(first);
-    for (end = first + 1; end < tlb::kMaxRenderTargets && text_of_target(end) == text;) ++end;
-    if (text.empty()) continue;
-    const bool one = end == first + 1;
-    lines->push_back(one ? absl::StrFormat("target %d: %s", first, text)
-                         : absl::StrFormat("targets %d to %d: %s", first, end - 1, text));
-  }
-}
-
-/// State that decides on fragments, line by line.
-Json state_of(const draw::DrawState& state) {
-  Json lines = Json::array();
-  const draw::CfgBits& cfg = state.cfg;
-  lines.push_back(absl::StrFormat("depth: passes if %s, %s", name_of(Type::kCompare, cfg.depth_func),
-                                  cfg.z_write ? "is written" : "is not written"));
-  if (cfg.depth_offset)
-    lines.push_back(absl::StrFormat("depth offset: factor %g, units %g, limit %g", state.offset_factor,
-                                    state.offset_units, state.offset_limit));
-  if (cfg.stencil) {
-    lines.push_back("stencil, front: " + text_of(state.front));
-    lines.push_back("stencil, back: " + text_of(state.back));
-  }
-  add_for_targets(&lines, [&](size_t rt) {
-    const bool blends = cfg.blend && ((state.blend_enables >> rt) & 1);
-    return blends ? "blending: " + text_of(state.blend[rt]) : "";
-  });
-  add_for_targets(&lines, [&](size_t rt) {
-    const uint32_t mask = state.color_masks[rt];
-    return mask & 15 ? absl::StrFormat("channels are not written: %s%s%s%s", mask & 1 ? "R" : "",
-                                       mask & 2 ? "G" : "", mask & 4 ? "B" : "", mask & 8 ? "A" : "")
-                     : "";
-  });
-  if (cfg.draw_front != cfg.draw_back)
-    lines.push_back(cfg.draw_front ? "back faces are culled" : "front faces are culled");
-  lines.push_back(absl::StrFormat("clip window: %d, %d, %dx%d", state.clip_left, state.clip_bottom,
-                                  state.clip_width, state.clip_height));
-  if (state.occlusion_counter != 0) lines.push_back("occlusion counter at " + hex(state.occlusion_counter));
-  return lines;
-}
-
-Json json_of(const draw::Draw& draw, size_t number, uint64_t entries) {
-  const draw::ShaderRecord& record = *draw.record;
-  Json programs = Json::array();
-  const auto add = [&](const char* stage, const draw::ShaderCode& code) {
-    if (code.code != 0) programs.push_back({{"stage", stage}, {"code", hex(code.code)}});
-  };
-  add("coordinate", record.cs);
-  add("vertex", record.vs);
-  if (record.has_gs) add("geometry", record.gs_render);
-  add("fragment", record.fs);
-  return {{"number", number},
-          {"mode", name_of(Type::kPrimitive, draw.call.mode)},
-          {"count", draw.call.count},
-          {"instances", draw.call.instances},
-          {"indexed", draw.call.indexed},
-          {"vertices", draw.vertices.size()},
-          {"primitives", draw.primitives.size()},
-          {"entries", entries},
-          {"programs", programs},
-          {"state", state_of(draw.state)}};
-}
-
-Answer job(Inspector& inspector, uint32_t number) {
-  Json draws = Json::array();
-  size_t left_out = 0;
-  const absl::Status seen = inspector.with_draws(number, [&](const draw::BinResult* bin) {
-    if (bin == nullptr) return;
-    std::vector<uint64_t> entries(bin->draws.size());
-    for (const auto& tile : bin->tiles)
-      for (const draw::ListEntry& entry : tile) ++entries[entry.draw];
-    const size_t shown = std::min(bin->draws.size(), kMostDraws);
-    for (size_t n = 0; n < shown; ++n) draws.push_back(json_of(bin->draws[n], n, entries[n]));
-    left_out = bin->draws.size() - shown;
-  });
-  if (!seen.ok()) return wrong(seen);
-  return good({{"draws", draws}, {"left_out", left_out}});
-}
-
 /// What units did: shares of the job's time in which they have work, and what went through them.
 Json units_of(const timing::Prediction& p) {
   const timing::MemoryCounts& m = p.memory;
@@ -293,6 +101,7 @@ Json units_of(const timing::Prediction& p) {
 
 Answer time(Inspector& inspector, uint32_t number) {
   const auto time = inspector.time(number);
+  if (absl::IsUnavailable(time.status())) return good({{"busy", true}});
   if (!time.ok()) return wrong(time.status());
   if (!time->prediction) return good({{"end", time->end}, {"why_not", time->why_not}});
   const timing::Prediction& p = *time->prediction;
@@ -396,71 +205,6 @@ Answer memory(Inspector& inspector, uint32_t job, Numbers& numbers) {
                {"job", view->job}});
 }
 
-/// The test that a fragment failed in front of its program.
-const char* failed_test(const draw::DrawState& state, const PixelEvent& event, tlb::DepthType type) {
-  if (state.cfg.stencil) {
-    const draw::StencilConfig& face = event.back_facing ? state.back : state.front;
-    const uint32_t ref = face.ref & face.test_mask, stored = event.before.stencil & face.test_mask;
-    if (!passes_when(face.func, ref < stored ? 0 : ref == stored ? 1 : 2)) return "stencil";
-  }
-  const double stored = depth_of(type, event.before.depth);
-  if (state.cfg.depth_bounds &&
-      (stored < double{state.depth_bounds_min} || stored > double{state.depth_bounds_max}))
-    return "depth bounds";
-  return "depth";
-}
-
-Json json_of(const tlb::Config& config, const PixelEvent::Access& access) {
-  Json written = Json::array();
-  for (const uint32_t word : access.words) {
-    if (access.is_halves) {
-      written.push_back(double{half_to_float(static_cast<uint16_t>(word))});
-      written.push_back(double{half_to_float(static_cast<uint16_t>(word >> 16))});
-    } else {
-      written.push_back(double{std::bit_cast<float>(word)});
-    }
-  }
-  return {{"kind", access.is_depth ? "depth" : "color"},
-          {"target", access.target},
-          {"words", access.words},
-          {"written", written},
-          {"passed", access.passed},
-          {"before", json_of(config, access.before)},
-          {"after", json_of(config, access.after)}};
-}
-
-Json json_of(const tlb::Config& config, const draw::BinResult* bin, const PixelEvent& event) {
-  Json json = {{"kind", text_of(event.kind)},
-               {"before", json_of(config, event.before)},
-               {"after", json_of(config, event.after)}};
-  if (event.kind == PixelEvent::Kind::kLoad || event.kind == PixelEvent::Kind::kStore) {
-    json["buffer"] = event.transfer.buffer;
-    json["address"] = hex(event.transfer.address);
-  }
-  if (event.kind != PixelEvent::Kind::kFragment) return json;
-  json["draw"] = event.draw;
-  json["primitive"] = event.primitive;
-  json["back_facing"] = event.back_facing;
-  json["coverage"] = event.coverage;
-  json["depth"] = double{event.depth};
-  json["tests_early"] = event.tests_early;
-  json["passed_early"] = event.passed_early;
-  if (event.tests_early && event.passed_early == 0 && bin && event.draw < bin->draws.size())
-    json["failed"] = failed_test(bin->draws[event.draw].state, event, config.depth_type);
-  Json runs = Json::array();
-  for (const PixelEvent::Run& run : event.runs) {
-    Json accesses = Json::array();
-    for (const PixelEvent::Access& access : run.accesses) accesses.push_back(json_of(config, access));
-    runs.push_back({{"thread", run.thread},
-                    {"lane", run.lane},
-                    {"sample", run.sample},
-                    {"alive", run.alive},
-                    {"accesses", accesses}});
-  }
-  json["runs"] = runs;
-  return json;
-}
-
 PixelPlace place_of(uint32_t job, Numbers& numbers) {
   return {job, numbers.get("layer", 0), numbers.get("x"), numbers.get("y"), numbers.get("sample", 0) & 3};
 }
@@ -472,7 +216,8 @@ Answer history(Inspector& inspector, uint32_t job, Numbers& numbers) {
   if (!history.ok()) return wrong(history.status());
   Json events = Json::array();
   const absl::Status seen = inspector.with_draws(job, [&](const draw::BinResult* bin) {
-    for (const PixelEvent& event : history->events) events.push_back(json_of(history->config, bin, event));
+    for (const PixelEvent& event : history->events)
+      events.push_back(history_json(history->config, bin, event, place.sample));
   });
   if (!seen.ok()) return wrong(seen);
   return good({{"events", events}, {"is_cut", history->is_cut}, {"message", history->message}});
@@ -501,7 +246,7 @@ Json json_of(const Steps& steps) {
   return {{"program", hex(steps.program)},
           {"tidx", steps.tidx},
           {"executed", steps.executed},
-          {"threads", steps.threads},
+          {"threads", steps.threads ? Json(*steps.threads) : Json()},
           {"error", steps.error},
           {"registers", steps.registers},
           {"flags", steps.flags},
@@ -524,7 +269,7 @@ Answer steps(Inspector& inspector, uint32_t job, Numbers& numbers, const Paramet
   if (!steps.ok()) return wrong(steps.status());
   if (!steps->found)
     return wrong(404, absl::StrFormat("no %s thread %d; the job runs %d", wanted.stage, wanted.thread,
-                                      steps->threads));
+                                      steps->threads.value_or(0)));
   return good(json_of(*steps));
 }
 
@@ -549,30 +294,6 @@ absl::StatusOr<std::vector<PatchedWord>> patches_of(chip::Generation generation,
   return patches;
 }
 
-Answer texture(Inspector& inspector, uint32_t job, Numbers& numbers) {
-  UsedTexture used{};
-  used[0] = numbers.get("p0");
-  used[1] = numbers.get("p1", 0);
-  used[2] = numbers.get("p2", 2);
-  used[3] = numbers.get("p3", 0);
-  const uint32_t level = numbers.get("level", 0);
-  if (!numbers.wrong().empty()) return wrong(400, numbers.wrong());
-  const auto texture = inspector.texture(job, used, level);
-  if (!texture.ok()) return wrong(texture.status());
-  return with_pixels({{"address", hex(texture->address)},
-                      {"width", texture->width},
-                      {"height", texture->height},
-                      {"depth", texture->depth},
-                      {"levels", texture->levels},
-                      {"array_stride", texture->array_stride},
-                      {"stride", texture->stride},
-                      {"texel_bytes", texture->texel_bytes},
-                      {"format", texture->format},
-                      {"tiling", texture->tiling},
-                      {"problem", texture->problem}},
-                     texture->rgba);
-}
-
 /// How far it is, or all of it. Other questions are answered meanwhile.
 Answer profile(WholeProfile& profile) {
   constexpr std::chrono::milliseconds kPatience(200);
@@ -594,10 +315,10 @@ Answer answer(const Captures& captures, const std::string& question, const Param
   Numbers numbers(parameters);
   const auto patches = patches_of(inspector.profile().generation, parameters("patch").value_or(""));
   if (!patches.ok()) return wrong(patches.status());
-  const auto question_lock = inspector.begin_question(*patches);
+  const auto question_lock = inspector.begin_question(*patches, question == "time");
   const uint32_t number = numbers.get("job");
   if (!numbers.wrong().empty()) return wrong(400, numbers.wrong());
-  if (question == "job") return job(inspector, number);
+  if (question == "job") return draws_answer(inspector, number);
   if (question == "time") return time(inspector, number);
   if (question == "listing") return listing(inspector, number);
   if (question == "picture") return picture(inspector, number, numbers);
@@ -606,7 +327,9 @@ Answer answer(const Captures& captures, const std::string& question, const Param
   if (question == "explain") return explain(inspector, number, numbers);
   if (question == "history") return history(inspector, number, numbers);
   if (question == "steps") return steps(inspector, number, numbers, parameters);
-  if (question == "texture") return texture(inspector, number, numbers);
+  if (question == "texture") return texture_answer(inspector, number, numbers);
+  if (question == "textures") return textures_answer(inspector, number, numbers);
+  if (question == "vertices") return vertices_answer(inspector, number, numbers);
   return wrong(404, "no such question");
 }
 

@@ -33,7 +33,7 @@ struct Captures {
 };
 
 /// @param question  "capture", "job", "time", "listing", "picture", "heat", "history", "steps", "texture",
-/// "memory", "explain" or "profile"
+/// "textures", "vertices", "memory", "explain" or "profile"
 Answer answer(const Captures& captures, const std::string& question, const Parameters& parameters);
 
 }  // namespace v3d::inspect

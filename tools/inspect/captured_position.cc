@@ -1,15 +1,17 @@
 #include "tools/inspect/captured_position.h"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
+#include <string_view>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "gpu/base/job_context.h"
 #include "gpu/chip/profile.h"
 #include "gpu/cle/executor.h"
+#include "gpu/cle/packet_table.h"
 #include "gpu/csd/configuration.h"
 #include "gpu/csd/dispatch.h"
 #include "gpu/tfu/tfu.h"
@@ -24,6 +26,29 @@ using daemon::CapturedJob;
 constexpr int kMostWorkers = 8;
 /// TIDX values of bin jobs are the last ones, as gpu/device has them.
 constexpr int kBinThreads = 8;
+
+/// Has memory hold the lists of a render job, and no more of what it found than these: opening a capture
+/// reads no pictures.
+void take_lists(daemon::CaptureReader& reader, const CapturedJob& job) {
+  constexpr uint32_t kMostBytes = 1 << 20, kMostPackets = 1 << 16;
+  constexpr std::string_view kLists = "Start Address of Generic Tile List";
+  uint32_t left = kMostBytes;
+  const auto take = [&](uint32_t start, uint32_t end) {
+    const uint32_t bytes = std::min(end - start, left);
+    left -= bytes;
+    return reader.part(job.context, start, bytes);
+  };
+  const device::ClJob list = job.cl();
+  const Memory memory = take(list.rcl_start, list.rcl_end);
+  cle::Packet packet;
+  GpuAddr pc = list.rcl_start;
+  for (uint32_t n = 0; n < kMostPackets && left > 0 && pc != list.rcl_end; ++n) {
+    if (!cle::decode(memory, pc, reader.profile().generation, &packet)) break;
+    pc += packet.length;
+    if (packet.opcode == cle::Opcode::kStartAddressOfGenericTileList)
+      take(packet.get(cle::field(kLists, "start")), packet.get(cle::field(kLists, "end")));
+  }
+}
 
 std::string summary_of(const CapturedJob& job, Memory memory, const chip::Profile& profile) {
   switch (job.kind) {
@@ -52,47 +77,42 @@ std::string summary_of(const CapturedJob& job, Memory memory, const chip::Profil
 
 }  // namespace
 
-CapturedPosition::CapturedPosition(std::string path, qpu::Compiler* compiler)
-    : path_(std::move(path)),
-      compiler_(compiler),
+CapturedPosition::CapturedPosition(qpu::Compiler* compiler)
+    : compiler_(compiler),
       together_(std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kMostWorkers) - 1) {}
 
 absl::StatusOr<std::unique_ptr<CapturedPosition>> CapturedPosition::open(const std::string& path,
                                                                          qpu::Compiler* compiler) {
-  std::unique_ptr<CapturedPosition> position(new CapturedPosition(path, compiler));
-  if (absl::Status status = position->rewind(); !status.ok()) return status;
+  std::unique_ptr<CapturedPosition> position(new CapturedPosition(compiler));
+  // What the answers take comes on top of what the reader does.
+  auto reader = daemon::CaptureReader::open(path, nullptr, daemon::CaptureReader::most_memory() / 2);
+  if (!reader.ok()) return reader.status();
+  position->reader_ = *std::move(reader);
   position->profile_ = &position->reader_->profile();
   while (true) {
     absl::StatusOr<CapturedJob> job = position->reader_->next();
     if (absl::IsNotFound(job.status())) break;
     if (!job.ok()) return job.status();
-    mmu::AddressSpace& space = position->reader_->context(job->context).space();
-    position->summaries_.push_back(summary_of(*job, space.memory(), position->profile()));
-    space.take_faults();
+    if (job->kind == CapturedJob::kRender && !job->surfaces) take_lists(*position->reader_, *job);
+    const Memory memory = position->reader_->part(job->context, 0, 0);
+    position->summaries_.push_back(summary_of(*job, memory, position->profile()));
     position->jobs_.push_back(*std::move(job));
   }
-  if (absl::Status status = position->rewind(); !status.ok()) return status;
+  position->rewind();
   return position;
 }
 
-absl::Status CapturedPosition::rewind() {
+void CapturedPosition::rewind() {
   is_written_ = is_stale_ = false;
   bin_.reset();
   clear_values_.clear();
-  compiled_.clear();
-  interpreted_.clear();
   number_ = 0;
-  reader_.reset();
-  // What the answers take comes on top of what the reader does.
-  auto reader = daemon::CaptureReader::open(path_, nullptr, daemon::CaptureReader::most_memory() / 2);
-  if (!reader.ok()) return reader.status();
-  reader_ = *std::move(reader);
-  return absl::OkStatus();
+  reader_->rewind();
 }
 
 /// What jobs leave in memory, the capture has: none of them needs to be run.
 absl::Status CapturedPosition::advance() {
-  restore();
+  if (is_written_) restore();
   if (number_ != 0 && job().surfaces) clear_values_[job().context].take(*job().surfaces);
   const absl::StatusOr<CapturedJob> next = reader_->next();
   if (!next.ok()) return next.status();
@@ -113,8 +133,7 @@ absl::Status CapturedPosition::seek(uint32_t number) {
           job.submission == wanted.submission)
         bin = n;
     }
-  if (is_stale_ || number_ > (bin != 0 ? bin : number))
-    if (absl::Status status = rewind(); !status.ok()) return status;
+  if (is_stale_ || number_ > (bin != 0 ? bin : number)) rewind();
   bin_.reset();
   std::shared_ptr<draw::BinResult> binned;
   while (number_ < number) {
@@ -131,13 +150,21 @@ absl::Status CapturedPosition::seek(uint32_t number) {
 absl::Status CapturedPosition::scan(uint32_t number, const std::function<void(uint32_t)>& see) {
   if (number == 0 || number > jobs_.size())
     return absl::NotFoundError(absl::StrFormat("no job %d; the capture holds %d", number, jobs_.size()));
-  if (absl::Status status = rewind(); !status.ok()) return status;
+  rewind();
   while (number_ < number) {
     if (absl::Status status = advance(); !status.ok()) return status;
     see(number_);
   }
   is_stale_ = true;  // nothing was binned
   return absl::OkStatus();
+}
+
+std::optional<uint32_t> CapturedPosition::found(GpuAddr address) {
+  const auto page = reader_->found(address);
+  if (!page) return std::nullopt;
+  uint32_t word;
+  std::memcpy(&word, page->data() + address % mmu::kPageSize, sizeof word);
+  return word;
 }
 
 void CapturedPosition::restore() {
@@ -173,12 +200,14 @@ void CapturedPosition::patch() {
     if (space().is_mapped(patched.address)) space().memory().store(patched.address, patched.word);
 }
 
-Ran CapturedPosition::execute(const CapturedJob& captured, const RunWith& with) {
+Ran CapturedPosition::in_context(uint32_t client, const RunWith& with,
+                                 const std::function<void(JobContext&)>& work) {
   auto& caches = with.interpreted ? interpreted_ : compiled_;
-  std::unique_ptr<qpu::ProgramCache>& cache = caches[captured.context];
+  std::unique_ptr<qpu::ProgramCache>& cache = caches[client];
   if (!cache)
     cache = std::make_unique<qpu::ProgramCache>(profile().generation, with.interpreted ? nullptr : compiler_);
-  JobControl control;
+  JobControl own;
+  JobControl& control = with.control != nullptr ? *with.control : own;
   JobError error;
   perf::JobCounts counts;
   ListProgress progress(static_cast<uint64_t>(profile().qpu_rate() * profile().qpu_count()));
@@ -195,6 +224,17 @@ Ran CapturedPosition::execute(const CapturedJob& captured, const RunWith& with) 
                      .progress = &progress};
   if (with.instruction_limit) context.instruction_limit = *with.instruction_limit;
   try {
+    work(context);
+  } catch (const std::bad_alloc&) {
+    error.set("out of memory");
+  }
+  return {!error.failed(), error.message()};
+}
+
+Ran CapturedPosition::execute(const CapturedJob& captured, const RunWith& with) {
+  if (captured.kind == CapturedJob::kUser)
+    return {false, "user programs are not run here: what they do hangs on those of the jobs before"};
+  return in_context(captured.context, with, [&](JobContext& context) {
     const device::ClJob list = captured.cl();
     switch (captured.kind) {
       case CapturedJob::kBin:
@@ -212,16 +252,22 @@ Ran CapturedPosition::execute(const CapturedJob& captured, const RunWith& with) 
       case CapturedJob::kCsd:
         csd::dispatch(context, captured.csd().cfg, captured.csd().indirect, &space());
         break;
-      case CapturedJob::kTfu:
-        tfu::run(context, captured.tfu());
-        break;
       default:
-        return {false, "user programs are not run here: what they do hangs on those of the jobs before"};
+        tfu::run(context, captured.tfu());
     }
-  } catch (const std::bad_alloc&) {
-    error.set("out of memory");
-  }
-  return {!error.failed(), error.message()};
+  });
+}
+
+absl::StatusOr<vpm::ShadedVertices> CapturedPosition::shade(const draw::Draw& draw, vpm::Phase phase) {
+  restore();
+  is_written_ = true;
+  patch();
+  vpm::ShadedVertices shaded;
+  const Ran ran = in_context(job().context, {.alone = true}, [&](JobContext& context) {
+    shaded = vpm::VertexStages(context).shade(draw, phase);
+  });
+  if (!ran.done) return absl::InternalError(ran.message);
+  return shaded;
 }
 
 }  // namespace v3d::inspect

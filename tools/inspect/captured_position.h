@@ -13,11 +13,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "daemon/capture.h"
+#include "gpu/base/job_context.h"
 #include "gpu/base/thread_pool.h"
 #include "gpu/base/work_watch.h"
 #include "gpu/cle/surfaces.h"
 #include "gpu/draw/bin_result.h"
 #include "gpu/qpu/run/program_cache.h"
+#include "gpu/vpm/vertex_shading.h"
 
 namespace v3d::inspect {
 
@@ -27,6 +29,7 @@ struct RunWith {
   bool interpreted = false;             ///< programs are not compiled
   qpu::ThreadWatch* threads = nullptr;  ///< who watches the QPU threads
   WorkWatch* units = nullptr;
+  JobControl* control = nullptr;                   ///< by which a watch ends the job early; null: none does
   std::optional<uint64_t> instruction_limit = {};  ///< of a thread, after which it hangs; nothing: as ever
 };
 
@@ -60,28 +63,32 @@ class CapturedPosition {
   /// Moves before a job, by its number from 1. A render job has its binning done then.
   absl::Status seek(uint32_t number);
   /// Goes through the jobs from the first one up to this one, and calls see(number) with each in its turn:
-  /// memory is as it finds it, and nothing is run or edited.
+  /// found() tells of it, and nothing is run or edited.
   absl::Status scan(uint32_t number, const std::function<void(uint32_t number)>& see);
   const daemon::CapturedJob& job() const { return jobs_[number_ - 1]; }
   mmu::AddressSpace& space() { return reader_->context(job().context).space(); }
+  /// The word that the job finds at a multiple of four; nothing: it is not mapped.
+  std::optional<uint32_t> found(GpuAddr address);
   /// Of bin jobs what run() makes, of render jobs what their submission has binned; may be null.
   std::shared_ptr<draw::BinResult> bin() const { return bin_; }
 
   /// Runs the job; memory has what it leaves, until restore().
   Ran run(const RunWith& with);
+  /// Runs a vertex stage of the job over a draw; restore() comes after it, too.
+  absl::StatusOr<vpm::ShadedVertices> shade(const draw::Draw& draw, vpm::Phase phase);
   /// Memory as the job finds it; faults since then are forgotten.
   void restore();
   /// The context of the job, for gpu/device; restore() comes after it.
   device::Context& context();
 
  private:
-  explicit CapturedPosition(std::string path, qpu::Compiler* compiler);
-  absl::Status rewind();
+  explicit CapturedPosition(qpu::Compiler* compiler);
+  void rewind();
   absl::Status advance();
   void patch();
   Ran execute(const daemon::CapturedJob& job, const RunWith& with);
+  Ran in_context(uint32_t client, const RunWith& with, const std::function<void(JobContext&)>& work);
 
-  const std::string path_;
   qpu::Compiler* const compiler_;
   std::unique_ptr<daemon::CaptureReader> reader_;
   const chip::Profile* profile_ = nullptr;

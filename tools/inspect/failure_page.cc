@@ -205,7 +205,7 @@ class Page {
     if (!failure) return;
     StepsWanted wanted{.stage = failure->stage, .thread = failure->thread, .first = 0, .count = kSteps};
     wanted.first = failure->executed > kSteps ? failure->executed - kSteps : 0;
-    ThreadSteps threads(position_.profile().generation, wanted);
+    ThreadSteps threads(position_.profile().generation, wanted, nullptr);
     DrawWatch again(threads, nullptr);
     with.threads = &threads;
     with.units = &again;
@@ -220,7 +220,7 @@ class Page {
                           failure.executed >= kLongThread ? ", in a loop that does not end" : "");
     if (failure.draw) absl::StrAppendFormat(&text_, "  of draw %d of the job, from 0\n", *failure.draw);
     if (!failure.pixels.empty()) absl::StrAppend(&text_, "  quads at ", failure.pixels, "\n");
-    if (!steps.error.empty()) absl::StrAppend(&text_, "  it ", steps.error, "\n");
+    if (!steps.error.empty()) absl::StrAppend(&text_, "  it cannot go on: ", steps.error, "\n");
     const size_t count = std::min<size_t>({steps.steps.size(), kSteps, failure.executed});
     for (size_t n = 0; n < count; ++n) {
       const Step& step = steps.steps[n];

@@ -72,8 +72,17 @@ absl::StatusOr<std::unique_ptr<Inspector>> Inspector::open(const std::string& pa
   return std::unique_ptr<Inspector>(new Inspector(*std::move(position)));
 }
 
-std::unique_lock<std::mutex> Inspector::begin_question(std::vector<PatchedWord> patches) {
+std::unique_lock<std::mutex> Inspector::begin_question(std::vector<PatchedWord> patches, bool yields) {
+  if (!yields) {
+    const std::lock_guard lock(turns_);
+    ++hurried_;
+    if (predicted_ != nullptr) predicted_->cancel();
+  }
   std::unique_lock question(questions_);
+  if (!yields) {
+    const std::lock_guard lock(turns_);
+    --hurried_;
+  }
   const std::lock_guard lock(mutex_);
   if (position_->set_patches(std::move(patches))) times_.clear();
   return question;
@@ -83,6 +92,13 @@ absl::Status Inspector::seek_render(uint32_t job) {
   if (absl::Status status = position_->seek(job); !status.ok()) return status;
   if (position_->job().kind == CapturedJob::kRender) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrFormat("job %d renders nothing", job));
+}
+
+absl::Status Inspector::seek_with_draw(uint32_t job, uint32_t draw) {
+  if (absl::Status status = seek_render(job); !status.ok()) return status;
+  const std::shared_ptr<draw::BinResult> bin = position_->bin();
+  if (bin && draw < bin->draws.size()) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrFormat("no draw %d in job %d", draw, job));
 }
 
 /// Of bin jobs, too.
@@ -123,13 +139,34 @@ absl::StatusOr<HeatPicture> Inspector::heat(uint32_t job, uint64_t draws, uint32
   return map.take();
 }
 
-std::string Inspector::follow(const PixelPlace& place, PixelHistory& history) {
+absl::StatusOr<VertexTable> Inspector::vertices(uint32_t job, uint32_t draw, uint32_t first, uint32_t count) {
+  const std::lock_guard lock(mutex_);
+  if (absl::Status status = seek_with_draw(job, draw); !status.ok()) return status;
+  auto table = read_vertices(
+      position_->space().memory(), profile(), *position_->bin(), draw, first, count,
+      [this](const draw::Draw& part, vpm::Phase phase) { return position_->shade(part, phase); });
+  position_->restore();
+  return table;
+}
+
+absl::StatusOr<std::vector<DrawTexture>> Inspector::textures(uint32_t job, uint32_t draw) {
+  const std::lock_guard lock(mutex_);
+  if (absl::Status status = seek_with_draw(job, draw); !status.ok()) return status;
+  const SampleOfDraw sample(*position_->bin(), draw);
+  JobControl control;
+  DrawTextures textures(control);
+  position_->run({.alone = true, .interpreted = true, .threads = &textures, .control = &control});
+  position_->restore();
+  return textures.take();
+}
+
+std::string Inspector::follow(const PixelPlace& place, PixelHistory& history, JobControl* control) {
   const std::shared_ptr<draw::BinResult> bin = position_->bin();
   const PartOfLists part(bin.get(), [&](size_t number, std::vector<draw::ListEntry>& list) {
     const uint32_t column = place.x / bin->tile_width, row = place.y / bin->tile_height;
     if (number % bin->tiles_x != column || number / bin->tiles_x % bin->tiles_y != row) list.clear();
   });
-  const Ran ran = position_->run({.alone = true, .interpreted = true, .units = &history});
+  const Ran ran = position_->run({.alone = true, .units = &history, .control = control});
   position_->restore();
   return ran.message;
 }
@@ -138,26 +175,34 @@ absl::StatusOr<History> Inspector::history(const PixelPlace& place) {
   const std::lock_guard lock(mutex_);
   if (absl::Status status = seek_render(place.job); !status.ok()) return status;
   PixelHistory history(position_->bin().get(), place.layer, place.x, place.y, place.sample);
-  const std::string message = follow(place, history);
-  return History{history.events(), history.is_cut(), history.config(), message};
+  const std::string message = follow(place, history, nullptr);
+  return History{history.take(), history.is_cut(), history.config(), message};
 }
 
 absl::StatusOr<Steps> Inspector::fragment_steps(const PixelPlace& place, const StepsWanted& wanted) {
   const std::lock_guard lock(mutex_);
   if (absl::Status status = seek_render(place.job); !status.ok()) return status;
-  ThreadSteps steps(profile().generation, wanted);
+  JobControl control;
+  ThreadSteps steps(profile().generation, wanted, &control);
   PixelHistory history(position_->bin().get(), place.layer, place.x, place.y, place.sample, &steps);
-  follow(place, history);
+  follow(place, history, &control);
   return steps.take();
 }
 
 absl::StatusOr<Steps> Inspector::steps(uint32_t job, const StepsWanted& wanted) {
   const std::lock_guard lock(mutex_);
   if (absl::Status status = position_->seek(job); !status.ok()) return status;
-  ThreadSteps steps(profile().generation, wanted);
-  position_->run({.alone = true, .interpreted = true, .threads = &steps});
+  JobControl control;
+  ThreadSteps watch(profile().generation, wanted, &control);
+  position_->run({.alone = true, .threads = &watch, .control = &control});
   position_->restore();
-  return steps.take();
+  Steps steps = watch.take();
+  const CapturedJob& captured = position_->job();
+  if (captured.kind == CapturedJob::kCsd && !steps.threads)
+    steps.threads = csd::decode(captured.csd().cfg, profile()).batches;
+  if (const auto bin = position_->bin(); bin && wanted.stage == "vertex" && !steps.threads)
+    steps.threads = vertex_threads(*bin, static_cast<uint32_t>(bin->draws.size()));
+  return steps;
 }
 
 absl::StatusOr<Inspector::Time> Inspector::time(uint32_t job) {
@@ -165,17 +210,32 @@ absl::StatusOr<Inspector::Time> Inspector::time(uint32_t job) {
   for (const auto& [number, time] : times_)
     if (number == job) return time;
   if (absl::Status status = position_->seek(job); !status.ok()) return status;
-  const CapturedJob& captured = position_->job();
-  if (times_.size() == kMostTimes) times_.pop_front();
-  Time& time = times_.emplace_back(job, Time{}).second;
-  if (captured.kind == CapturedJob::kUser) {
+  Time time;
+  JobControl control;
+  if (position_->job().kind == CapturedJob::kUser)
     time.why_not = "user programs are not run here";
-    return time;
-  }
+  else if (set_predicted(&control))
+    time = predict(control);
+  set_predicted(nullptr);
+  if (control.cancelled()) return absl::UnavailableError("other questions come first");
+  if (times_.size() == kMostTimes) times_.pop_front();
+  times_.emplace_back(job, time);
+  return time;
+}
+
+/// @return  false: others wait, so that the job need not begin
+bool Inspector::set_predicted(JobControl* control) {
+  const std::lock_guard lock(turns_);
+  predicted_ = control;
+  if (control != nullptr && hurried_ > 0) control->cancel();
+  return hurried_ == 0;
+}
+
+Inspector::Time Inspector::predict(JobControl& control) {
+  const CapturedJob& captured = position_->job();
   ThreadPool pool(0);
   device::Device device(profile(), pool);
   device.set_timing(timing::kWhole);
-  JobControl control;
   position_->restore();
   device::Context& context = position_->context();
   device::JobResult result;
@@ -194,9 +254,8 @@ absl::StatusOr<Inspector::Time> Inspector::time(uint32_t job) {
       result = device.run_tfu(context, captured.tfu(), control);
   }
   position_->restore();
-  time = {result.prediction, result.end_name(),
+  return {result.prediction, result.end_name(),
           result.message.empty() ? result.why_not_predicted() : result.message};
-  return time;
 }
 
 absl::StatusOr<std::vector<std::string>> Inspector::listing(uint32_t job) {
@@ -242,15 +301,6 @@ absl::StatusOr<TexturePicture> Inspector::texture(uint32_t job, const UsedTextur
 absl::StatusOr<MemoryView> Inspector::memory(uint32_t job, uint32_t address) {
   const std::lock_guard lock(mutex_);
   return view_memory(*position_, job, address);
-}
-
-absl::Status Inspector::run_whole(uint32_t job, const std::function<void(mmu::AddressSpace&)>& see) {
-  const std::lock_guard lock(mutex_);
-  if (absl::Status status = position_->seek(job); !status.ok()) return status;
-  const Ran ran = position_->run({});
-  if (ran.done) see(position_->space());
-  position_->restore();
-  return ran.done ? absl::OkStatus() : absl::InternalError(ran.message);
 }
 
 }  // namespace v3d::inspect

@@ -14,12 +14,14 @@
 #include "gpu/perf/timing/prediction.h"
 #include "tools/cli/explain/explanation.h"
 #include "tools/inspect/captured_position.h"
+#include "tools/inspect/draw_textures.h"
 #include "tools/inspect/heat_map.h"
 #include "tools/inspect/memory_view.h"
 #include "tools/inspect/pixel_history.h"
 #include "tools/inspect/texture_picture.h"
 #include "tools/inspect/thread_steps.h"
 #include "tools/inspect/tile_pictures.h"
+#include "tools/inspect/vertex_table.h"
 
 namespace v3d::inspect {
 
@@ -48,7 +50,8 @@ class Inspector {
 
   /// While it lives, whoever else wants that waits, and questions are answered as if these words were in the
   /// programs.
-  std::unique_lock<std::mutex> begin_question(std::vector<PatchedWord> patches);
+  /// @param yields  what time() computes for it ends when somebody comes who does not yield
+  std::unique_lock<std::mutex> begin_question(std::vector<PatchedWord> patches, bool yields = false);
 
   /// Calls see(what a bin job makes, or what a render job draws), which may be null, while nothing else is
   /// answered.
@@ -58,6 +61,10 @@ class Inspector {
                                         uint32_t sample);
   /// What was done at each pixel by these draws.
   absl::StatusOr<HeatPicture> heat(uint32_t job, uint64_t draws, uint32_t layer, Heat heat);
+  /// Vertices of a draw of a render job. @param count  VertexTable::kMostVertices at most
+  absl::StatusOr<VertexTable> vertices(uint32_t job, uint32_t draw, uint32_t first, uint32_t count);
+  /// Textures that the programs of a draw of a render job look up.
+  absl::StatusOr<std::vector<DrawTexture>> textures(uint32_t job, uint32_t draw);
   absl::StatusOr<History> history(const PixelPlace& place);
   /// Of a thread of the job.
   absl::StatusOr<Steps> steps(uint32_t job, const StepsWanted& wanted);
@@ -67,6 +74,7 @@ class Inspector {
     std::shared_ptr<const timing::Prediction> prediction;  ///< null: there is none
     std::string end, why_not;
   };
+  /// Unavailable: others came first, and it is to be asked again.
   absl::StatusOr<Time> time(uint32_t job);
   /// Predictions that are kept.
   size_t kept_times() const { return times_.size(); }
@@ -77,16 +85,20 @@ class Inspector {
   absl::StatusOr<tools::explain::Explanation> explain(uint32_t job, uint32_t code);
   absl::StatusOr<TexturePicture> texture(uint32_t job, const UsedTexture& used, uint32_t level);
   absl::StatusOr<MemoryView> memory(uint32_t job, uint32_t address);
-  /// Calls see(space) with the memory as the job leaves it.
-  absl::Status run_whole(uint32_t job, const std::function<void(mmu::AddressSpace&)>& see);
 
  private:
   explicit Inspector(std::unique_ptr<CapturedPosition> position) : position_(std::move(position)) {}
   absl::Status seek_render(uint32_t job);
+  bool set_predicted(JobControl* control);
+  Time predict(JobControl& control);
+  absl::Status seek_with_draw(uint32_t job, uint32_t draw);
   absl::Status seek_with_draws(uint32_t job);
-  std::string follow(const PixelPlace& place, PixelHistory& history);
+  std::string follow(const PixelPlace& place, PixelHistory& history, JobControl* control);
 
   std::mutex questions_;
+  std::mutex turns_;                 // of the next two
+  uint32_t hurried_ = 0;             // who waits and does not yield
+  JobControl* predicted_ = nullptr;  // of the job whose time is computed
   std::mutex mutex_;
   std::unique_ptr<CapturedPosition> position_;
   /// Those that were asked for last, the oldest first.

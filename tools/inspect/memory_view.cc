@@ -19,7 +19,7 @@ absl::StatusOr<MemoryView> view_memory(CapturedPosition& position, uint32_t job,
   uint32_t before = 0;
   const absl::Status scanned = position.scan(job, [&](uint32_t number) {
     if (position.jobs()[number - 1].context != context) return;
-    const std::optional<uint32_t> now = word_at(position.space(), view.address);
+    const std::optional<uint32_t> now = position.found(view.address);
     if (before != 0 && now != last) view.job = before;
     last = now;
     before = number;

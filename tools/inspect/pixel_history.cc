@@ -1,6 +1,7 @@
 #include "tools/inspect/pixel_history.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "gpu/cle/render_list.h"
 
@@ -147,6 +148,9 @@ void PixelHistory::start(const pse::WatchedBatch& batch, int sample) {
              event.primitive == primitive && (left & coverage) != 0 && !ran;
     });
     if (found == events_.end()) return;  // of one that has no event
+    // Programs of others may have run since the tests of this one.
+    if (found->tests_early && found->runs.empty())
+      found->before.colors = found->after.colors = look(batch.tile).colors;
     found->runs.push_back(
         {.thread = thread, .lane = lane, .sample = sample, .alive = coverage, .accesses = {}});
     running_.push_back({static_cast<size_t>(found - events_.begin()), lane});
@@ -163,7 +167,9 @@ void PixelHistory::before(const pse::TileAccess& access) {
     PixelEvent::Access done;
     done.is_depth = access.kind == pse::TileAccess::Kind::kDepth;
     done.target = access.spec.render_target;
-    done.is_halves = access.spec.kind == qpu::TlbSpec::Kind::kColorF16;
+    done.form = access.spec.kind == qpu::TlbSpec::Kind::kColorF16  ? PixelEvent::Access::Form::kHalves
+                : access.spec.kind == qpu::TlbSpec::Kind::kUnknown ? PixelEvent::Access::Form::kFixed
+                                                                   : PixelEvent::Access::Form::kWhole;
     const uint32_t words = std::max<uint32_t>(access.spec.words, 1);
     const uint32_t first = access.spec.per_sample ? sample_ * words : 0;
     for (uint32_t n = 0; n < words; ++n) done.words.push_back(access.words[first + n][place.lane]);
@@ -178,14 +184,34 @@ void PixelHistory::after(const pse::TileAccess& access) {
     if (!((access.exec >> place.lane) & 1)) continue;
     PixelEvent& event = events_[place.event];
     PixelEvent::Access& done = event.runs.back().accesses.back();
-    done.after = event.after = look(*tile_);
-    done.passed = lanes_->coverage[place.lane];
+    done.after = look(*tile_);
+    // Others may have been tested since.
+    if (event.tests_early)
+      event.after.colors = done.after.colors;
+    else
+      event.after = done.after;
+    done.passed = (access.left != nullptr ? *access.left : lanes_->coverage)[place.lane];
   }
 }
 
 void PixelHistory::end(const Lanes& alive) {
   for (const Place place : running_) events_[place.event].runs.back().alive = alive[place.lane];
   running_.clear();
+}
+
+/// Fragments are looked at when they arrive. Those before them may not have run then, and those that share no
+/// sample run together.
+std::vector<PixelEvent> PixelHistory::take() {
+  for (size_t n = 1; n < events_.size(); ++n) {
+    PixelEvent& event = events_[n];
+    if (event.kind != PixelEvent::Kind::kFragment) continue;
+    const Sample& left = events_[n - 1].after;
+    if (((event.coverage >> sample_) & 1) == 0)
+      event.before = event.after = left;
+    else if (event.runs.empty())
+      event.before.colors = event.after.colors = left.colors;
+  }
+  return std::move(events_);
 }
 
 }  // namespace v3d::inspect

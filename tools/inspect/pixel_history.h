@@ -16,7 +16,7 @@ using Sample = tlb::TileBuffer::Sample;
 
 struct PixelEvent {
   enum class Kind : uint8_t { kBegin, kLoad, kClear, kStore, kFragment } kind = Kind::kFragment;
-  Sample before, after;
+  Sample before, after;  ///< of the sample that is followed
 
   // Of loads and stores:
   tlb::LoadStore transfer{};
@@ -33,7 +33,9 @@ struct PixelEvent {
   struct Access {
     bool is_depth = false;
     uint8_t target = 0;
-    bool is_halves = false;       ///< the words are pairs of halves
+    /// What the words are: channels, or pairs of them, as the target has them, or rgba8; floats or 24 bits
+    /// of depth.
+    enum class Form : uint8_t { kWhole, kHalves, kFixed } form = Form::kWhole;
     std::vector<uint32_t> words;  ///< of the pixel
     uint32_t passed = 0;          ///< late tests: samples that passed
     Sample before, after;
@@ -58,6 +60,8 @@ class PixelHistory final : public UnitWatch, private pse::FragmentWatch {
 
   TileWatch& begin_tile(size_t number, size_t worker, uint32_t column, uint32_t row) override;
 
+  /// When the job is over: each fragment begins with what the event before it has left.
+  std::vector<PixelEvent> take();
   const std::vector<PixelEvent>& events() const { return events_; }
   /// There was more than kMostFragments, kMostCommands or kMostAccesses: what came behind is not in it.
   bool is_cut() const { return is_cut_; }

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 
 #include "absl/strings/str_format.h"
 #include "gpu/chip/profile.h"
@@ -41,6 +42,45 @@ const char* tiling_name(Tiling tiling) {
       return "LT (rows of utiles)";
   }
   return "?";
+}
+
+/// Texels or blocks in a row that a layout keeps together.
+uint32_t columns_of_unit(Tiling tiling, uint32_t cpp) {
+  switch (tiling) {
+    case Tiling::kRaster:
+      return 1;
+    case Tiling::kLineartile:
+      return utile_width(cpp);
+    case Tiling::kUblinear1:
+      return 2 * utile_width(cpp);
+    case Tiling::kUblinear2:
+      return 4 * utile_width(cpp);
+    case Tiling::kUif:
+    case Tiling::kUifXor:
+      return 8 * utile_width(cpp);
+    case Tiling::kT:
+      return 8 * vc4_utile_width(cpp);
+    case Tiling::kLineartileRows:
+      return vc4_utile_width(cpp);
+  }
+  return 1;
+}
+
+const char* wrap_name(Wrap wrap) {
+  constexpr const char* kNames[] = {"REPEAT", "CLAMP_TO_EDGE", "MIRRORED_REPEAT", "CLAMP_TO_BORDER",
+                                    "MIRROR_CLAMP_TO_EDGE"};
+  const auto index = static_cast<size_t>(wrap);
+  return index < std::size(kNames) ? kNames[index] : "?";
+}
+
+std::string text_of(const SamplerState& sampler) {
+  const auto filter = [](bool nearest) { return nearest ? "NEAREST" : "LINEAR"; };
+  std::string text =
+      absl::StrFormat("magnified %s, minified %s, between levels %s; S %s, T %s", filter(sampler.mag_nearest),
+                      filter(sampler.min_nearest), filter(sampler.mip_nearest), wrap_name(sampler.wrap[0]),
+                      wrap_name(sampler.wrap[1]));
+  if (sampler.max_anisotropy > 1) absl::StrAppendFormat(&text, "; anisotropy %d", sampler.max_anisotropy);
+  return text;
 }
 
 uint32_t byte_of(Kind kind, uint32_t raw) {
@@ -132,6 +172,10 @@ TexturePicture read_texture(Memory memory, const chip::Profile& profile, const U
       has_config_words ? decode_texture_config(std::span<const uint32_t, kConfigWords>(used)).texture
                        : decode_texture_state(memory, used[0] & ~15u, generation);
   TexturePicture picture;
+  if (has_config_words)
+    picture.sampler = text_of(decode_texture_config(std::span<const uint32_t, kConfigWords>(used)).sampler);
+  else if ((used[1] & ~7u) != 0)
+    picture.sampler = text_of(decode_sampler_state(memory, used[1] & ~7u));
   picture.depth = texture.depth;
   picture.array_stride = texture.array_stride;
   picture.format = format_name(generation, texture.type);
@@ -147,14 +191,24 @@ TexturePicture read_texture(Memory memory, const chip::Profile& profile, const U
                                ? vc4_levels(texture, *format, levels.data())
                                : texture_levels(texture, *format, dimensions_of(used), levels.data());
   picture.levels = shape.num_levels;
+  for (uint32_t n = 0; n < picture.levels; ++n) {
+    const uint32_t width = std::max(shape.width >> n, 1u),
+                   unit = columns_of_unit(levels[n].tiling, format->cpp);
+    const uint32_t across = width / format->block_width + (width % format->block_width != 0);
+    picture.rows.push_back({.address = texture.base + static_cast<uint32_t>(levels[n].offset),
+                            .width = width,
+                            .height = std::max(shape.height >> n, 1u),
+                            .stride = levels[n].stride,
+                            .needs = across * format->cpp,
+                            .padded = (across + unit - 1) / unit * unit * format->cpp,
+                            .tiling = tiling_name(levels[n].tiling)});
+  }
   const uint32_t number = std::min(level, picture.levels - 1);
   const Level& of = levels[number];
   picture.address = texture.base + static_cast<uint32_t>(of.offset);
   picture.width = std::max(shape.width >> number, 1u);
   picture.height = std::max(shape.height >> number, 1u);
-  picture.stride = of.stride;
   picture.texel_bytes = format->cpp;
-  picture.tiling = tiling_name(of.tiling);
   const uint64_t pixels = uint64_t{picture.width} * picture.height;
   if (pixels > kMostPixels) {
     picture.problem = absl::StrFormat("%d pixels are too many for a picture", pixels);

@@ -14,8 +14,18 @@ namespace v3d::inspect {
 struct TexturePicture {
   GpuAddr address = 0;  ///< of the level
   uint32_t width = 0, height = 0, depth = 0, levels = 0;
-  uint32_t array_stride = 0, stride = 0, texel_bytes = 0;
-  std::string format, tiling;  ///< in the field's words
+  uint32_t array_stride = 0, texel_bytes = 0;
+  std::string format;   ///< in the field's words
+  std::string sampler;  ///< filters and wrap modes; empty: it is looked up without
+  struct Row {
+    GpuAddr address = 0;
+    uint32_t width = 0, height = 0;
+    uint32_t stride = 0;  ///< bytes of a row of texels, or of blocks, as they lie in memory
+    uint32_t needs = 0;   ///< bytes that those of the width take
+    uint32_t padded = 0;  ///< the same in whole units of the layout
+    std::string tiling;
+  };
+  std::vector<Row> rows;       ///< of each level
   std::string problem;         ///< why there are no pixels
   std::vector<uint32_t> rgba;  ///< row by row from the first one in memory; empty: there are none
 };

@@ -112,10 +112,19 @@ class Diary {
 
 }  // namespace
 
+UsedTexture used_texture(const tmu::TextureLookup& lookup) {
+  return {lookup.p0, lookup.p1, tmu::dimensions(lookup), 0};
+}
+UsedTexture used_texture(const qpu::vc4::Lookup& lookup) {
+  return {lookup.p[0], lookup.p[1], lookup.p[2], lookup.p[3]};
+}
+
 class ThreadSteps::Recorder final : public qpu::Observer {
  public:
   Recorder(chip::Generation generation, const ThreadSteps& of, Steps& steps, const qpu::Thread& thread)
-      : diary_(generation, of.wanted_, steps, thread), trace_(generation, of.selection_, thread, "") {
+      : of_(of),
+        diary_(generation, of.wanted_, steps, thread),
+        trace_(generation, of.selection_, thread, "") {
     steps.tidx = thread.tidx;
     trace_.take_text();
   }
@@ -128,16 +137,19 @@ class ThreadSteps::Recorder final : public qpu::Observer {
     if (!error) return;
     diary_.fail(error);
     diary_.end(thread, trace_.take_text());
+    of_.end_job();
   }
   void texture_lookup(const qpu::Thread&, const tmu::TextureLookup& lookup, int) override {
-    diary_.texture({lookup.p0, lookup.p1, tmu::dimensions(lookup), 0});
+    diary_.texture(used_texture(lookup));
   }
   void finished(const qpu::Thread& thread, Next next) override {
     trace_.finished(thread, next);
     diary_.end(thread, trace_.take_text());
+    if (next == Next::kEnd) of_.end_job();
   }
 
  private:
+  const ThreadSteps& of_;
   Diary<V3dState, qpu::Thread> diary_;
   qpu::ThreadTrace trace_;
 };
@@ -146,7 +158,7 @@ class ThreadSteps::Vc4Recorder final : public qpu::vc4::Observer {
  public:
   Vc4Recorder(chip::Generation generation, const ThreadSteps& of, Steps& steps,
               const qpu::vc4::Thread& thread)
-      : diary_(generation, of.wanted_, steps, thread), trace_(of.selection_, thread, "") {
+      : of_(of), diary_(generation, of.wanted_, steps, thread), trace_(of.selection_, thread, "") {
     trace_.take_text();
   }
   void before(const qpu::vc4::Thread& thread, uint64_t word) override {
@@ -158,28 +170,31 @@ class ThreadSteps::Vc4Recorder final : public qpu::vc4::Observer {
     if (!error) return;
     diary_.fail(error);
     diary_.end(thread, trace_.take_text());
+    of_.end_job();
   }
   void texture_lookup(const qpu::vc4::Thread&, const qpu::vc4::Lookup& lookup) override {
-    diary_.texture({lookup.p[0], lookup.p[1], lookup.p[2], lookup.p[3]});
+    diary_.texture(used_texture(lookup));
   }
   void finished(const qpu::vc4::Thread& thread, Next next) override {
     trace_.finished(thread, next);
     diary_.end(thread, trace_.take_text());
+    if (next == Next::kEnd) of_.end_job();
   }
 
  private:
+  const ThreadSteps& of_;
   Diary<Vc4State, qpu::vc4::Thread> diary_;
   qpu::vc4::ThreadTrace trace_;
 };
 
-ThreadSteps::ThreadSteps(chip::Generation generation, StepsWanted wanted)
-    : generation_(generation), wanted_(std::move(wanted)) {
+ThreadSteps::ThreadSteps(chip::Generation generation, StepsWanted wanted, JobControl* control)
+    : generation_(generation), wanted_(std::move(wanted)), control_(control) {
   selection_.instructions = {wanted_.first, wanted_.first + std::max<uint64_t>(wanted_.count, 1) - 1};
 }
 ThreadSteps::~ThreadSteps() = default;
 
 bool ThreadSteps::is_wanted(const char* stage) {
-  return wanted_.stage == stage && steps_.threads++ == wanted_.thread;
+  return wanted_.stage == stage && started_++ == wanted_.thread;
 }
 
 void ThreadSteps::start(const char* stage, qpu::Thread& thread) {
@@ -198,6 +213,14 @@ void ThreadSteps::start_vc4(const char* stage, qpu::vc4::Thread& thread) {
   thread.observer = vc4_recorder_.get();
 }
 
-Steps ThreadSteps::take() { return std::move(steps_); }
+/// Nothing more of the job is asked for.
+void ThreadSteps::end_job() const {
+  if (control_ != nullptr) control_->cancel();
+}
+
+Steps ThreadSteps::take() {
+  if (control_ == nullptr || !control_->cancelled()) steps_.threads = started_;
+  return std::move(steps_);
+}
 
 }  // namespace v3d::inspect

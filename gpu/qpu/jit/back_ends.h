@@ -2,9 +2,13 @@
 /// other processors.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
+#include "gpu/base/memory.h"
 #include "gpu/qpu/flow/flow.h"
+#include "gpu/qpu/graph/graph.h"
 #include "gpu/qpu/jit/code/program_code.h"
 #include "gpu/qpu/jit/jit.h"
 
@@ -15,5 +19,9 @@ namespace v3d::qpu::jit {
 /// @return nothing if the host refuses memory
 std::shared_ptr<const ProgramCode> make_code(Target target, const flow::Flow& flow, CodeContent content,
                                              const JitCompiler::Lister& list, LeaveCounts& leaves);
+
+/// A vc4::RunFn that can stand at any address. @param code  address of the chunk that the graph is of
+/// @return  empty if it cannot be made
+std::vector<uint8_t> make_run_code(Target target, const graph::Graph& graph, GpuAddr code);
 
 }  // namespace v3d::qpu::jit

@@ -130,7 +130,10 @@ struct JitCompiler::Counters {
 };
 
 JitCompiler::JitCompiler(Target target, uint64_t warm_up)
-    : target_(target), warm_up_(warm_up), counters_(std::make_unique<Counters>()) {}
+    : target_(target),
+      warm_up_(warm_up),
+      counters_(std::make_unique<Counters>()),
+      vc4_(target, static_cast<uint32_t>(warm_up / kInstructionsOfRun)) {}
 JitCompiler::~JitCompiler() = default;
 
 Statistics JitCompiler::statistics() const {
@@ -142,6 +145,7 @@ Statistics JitCompiler::statistics() const {
   for (size_t n = 0; n < kNumWhys; ++n) s.leaves[n] = counters_->leaves[n].load(std::memory_order_relaxed);
   s.cache = counters_->cache.figures();
   s.executed = executions.total();
+  s.vc4 = vc4_.statistics();
   return s;
 }
 
@@ -160,6 +164,8 @@ std::string to_string(const Statistics& s) {
     if (s.leaves[n] != 0)
       absl::StrAppendFormat(&text, "; %d times interpreted on (%s)", s.leaves[n],
                             name(static_cast<CodeExit::Why>(n)));
+  if (s.vc4.executed.compiled + s.vc4.executed.interpreted != 0)
+    absl::StrAppend(&text, "; ", to_string(s.vc4));
   return text;
 }
 

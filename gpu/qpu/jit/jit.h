@@ -17,14 +17,13 @@
 #include "gpu/qpu/jit/beside.h"
 #include "gpu/qpu/jit/code/code_cache.h"
 #include "gpu/qpu/jit/code/program_code.h"
+#include "gpu/qpu/jit/run_compiler.h"
+#include "gpu/qpu/jit/target.h"
 #include "gpu/qpu/run/compiled.h"
 #include "gpu/qpu/run/part_compiler.h"
 
 namespace v3d::qpu::jit {
 
-/// What code is made for, the best one first.
-enum class Target : uint8_t { kAvx512, kAvx2 };
-inline constexpr int kNumTargets = 2;
 /// Whether the processor has what the code needs.
 bool can_compile(Target target);
 /// The first that it has; empty: programs are interpreted.
@@ -64,12 +63,15 @@ struct Statistics {
   CodeCache::Figures cache;
   Executions::Counts executed;  ///< instructions of QPUs
   double seconds = 0;
+  GraphCompiler::Statistics vc4;
 };
 /// One line: what was compiled, what not and why, and why compiled programs were left to the interpreter.
 std::string to_string(const Statistics& statistics);
 
 /// When the interpreter has gone so far a compilation has paid for itself soon.
 inline constexpr uint64_t kWorthIt = 4096;
+/// The same of a run of VideoCore IV's instructions, which has tens of them.
+inline constexpr uint64_t kInstructionsOfRun = 64;
 
 class JitCompiler : public Compiler, public PartCompiler {
  public:
@@ -88,10 +90,16 @@ class JitCompiler : public Compiler, public PartCompiler {
   /// Is told of all code that is made from now on, by any thread; before the first compilation.
   /// @param name  what the code is of
   using Listener = std::function<void(const CodeMemory& code, const std::string& name)>;
-  void set_listener(Listener listener) { listener_ = std::move(listener); }
+  void set_listener(Listener listener) {
+    listener_ = std::move(listener);
+    vc4_.set_listener(listener_);
+  }
   /// Gets all code as text (listing()), in the same way.
   using Lister = std::function<void(const std::string& text)>;
-  void set_lister(Lister lister) { lister_ = std::move(lister); }
+  void set_lister(Lister lister) {
+    lister_ = std::move(lister);
+    vc4_.set_lister(lister_);
+  }
 
   uint64_t warm_up() const override { return warm_up_; }
   std::shared_ptr<const HostProgram> find(const Program& program, Memory memory, bool final_section) override;
@@ -99,6 +107,7 @@ class JitCompiler : public Compiler, public PartCompiler {
                                              bool* later) override;
   std::shared_ptr<const HostProgram> compile_part(const Program& program, bool final_section, Words words,
                                                   Receiver later) override;
+  vc4::RunCompiler* vc4_compiler() override { return &vc4_; }
   Statistics statistics() const;
   /// Waits for what is compiled beside.
   void finish() { beside_.finish(); }
@@ -119,6 +128,7 @@ class JitCompiler : public Compiler, public PartCompiler {
   Listener listener_;
   Lister lister_;
   const std::unique_ptr<Counters> counters_;
+  GraphCompiler vc4_;
   CompilerThread beside_;  // last: it uses all others
 };
 

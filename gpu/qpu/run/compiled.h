@@ -16,6 +16,9 @@ namespace v3d::qpu {
 
 class Program;
 class HostSeries;
+namespace vc4 {
+class RunCompiler;
+}
 
 /// Immutable; threads of several workers, and of several clients, run it at a time: it does not depend on
 /// where the program stands.
@@ -134,6 +137,8 @@ class Compiler {
   /// @return null if it cannot, or will not now
   virtual std::shared_ptr<const HostProgram> compile(const Program& program, Memory memory,
                                                      bool final_section, bool* later) = 0;
+  /// Who compiles programs of V3D 2.1. Null: nobody.
+  virtual vc4::RunCompiler* vc4_compiler() { return nullptr; }
 };
 
 }  // namespace v3d::qpu

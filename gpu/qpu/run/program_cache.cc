@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/qpu/run/compiled.h"
 #include "gpu/qpu/run/program.h"
 #include "gpu/qpu/run/program_room.h"
 #include "gpu/qpu/run/vc4_program.h"
@@ -138,8 +139,10 @@ std::shared_ptr<const Program> ProgramCache::get(Memory memory, GpuAddr code) {
 
 std::shared_ptr<const vc4::Program> ProgramCache::get_vc4(Memory memory, GpuAddr code) {
   const GpuAddr entry = code & ~7u;
-  return state_->get(memory, entry, &State::Entry::vc4_program,
-                     [&] { return std::make_shared<const vc4::Program>(entry, state_->room); });
+  return state_->get(memory, entry, &State::Entry::vc4_program, [&] {
+    return std::make_shared<const vc4::Program>(
+        entry, state_->room, state_->compiler ? state_->compiler->vc4_compiler() : nullptr);
+  });
 }
 
 }  // namespace v3d::qpu

@@ -1,6 +1,7 @@
 #include "gpu/qpu/run/vc4_interpreter.h"
 
 #include <algorithm>
+#include <exception>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -273,7 +274,7 @@ Outcome run_step(const Step& step, Thread& t, const Bases& bases) {
 }
 
 /// @return  null, or why the thread hangs at thread.pc
-inline const char* run_actions(const Chunk& chunk, const StepRun& run, Thread& t) {
+const char* run_actions(const Chunk& chunk, const StepRun& run, Thread& t) {
   const Action* const end = chunk.actions + run.end;
   for (const Action* action = chunk.actions + run.first; action != end; ++action)
     if (const char* error = action->run(t, *action)) [[unlikely]]
@@ -281,10 +282,58 @@ inline const char* run_actions(const Chunk& chunk, const StepRun& run, Thread& t
   return nullptr;
 }
 
+/// The host code of the run that begins at the step. Null: its actions are to be executed.
+inline RunFn code_of(const Program& program, const Chunk& chunk, const Step& step, const Thread& t) {
+  if (t.uniforms > ~kMaxUniformBytes) [[unlikely]]
+    return nullptr;
+  const RunFn function = chunk.host[step.index].function.load(std::memory_order_acquire);
+  if (function) [[likely]]
+    return function;
+  return program.compiler() ? program.find_code(chunk, step.index) : nullptr;
+}
+
+/// As run_actions(). @param compiled  gets the instructions if host code does it
+inline const char* run_steps(const Program& program, const Chunk& chunk, const Step& step, Thread& t,
+                             uint64_t& compiled) {
+  if (const RunFn function = code_of(program, chunk, step, t)) [[likely]] {
+    const char* const error = function(t);
+    if (error == kThrown) [[unlikely]]
+      std::rethrow_exception(std::exchange(t_thrown, nullptr));
+    if (error != kDeclined) [[likely]] {
+      compiled += step.run.steps;
+      return error;
+    }
+  }
+  return run_actions(chunk, step.run, t);
+}
+
+/// Tells the compiler what was executed, at the end of a call of run().
+class ExecutionCount {
+ public:
+  ExecutionCount(const Program& program, const Thread& t)
+      : compiler_(program.compiler()), thread_(t), before_(t.instructions) {}
+  ~ExecutionCount() {
+    if (!compiler_) return;
+    const uint64_t all = thread_.instructions - before_;
+    const uint64_t compiled_ones = std::min(compiled, all);
+    compiler_->executions.add({compiled_ones, all - compiled_ones});
+  }
+  ExecutionCount(const ExecutionCount&) = delete;
+  ExecutionCount& operator=(const ExecutionCount&) = delete;
+
+  uint64_t compiled = 0;
+
+ private:
+  RunCompiler* const compiler_;
+  const Thread& thread_;
+  const uint64_t before_;
+};
+
 // Who is watched executes instructions, and so does who waits for what they began; others execute actions.
 template <bool observed>
 Stop execute(const Program& program, Thread& t) {
   const Bases bases(t);
+  ExecutionCount count(program, t);
   StepCursor<Program, Chunk, Thread> cursor(program, t);
   const auto too_large = [&] {
     t.hang = kProgramTooLarge;
@@ -299,7 +348,7 @@ Stop execute(const Program& program, Thread& t) {
       const StepRun& run = step.run;
       cursor.set_pc();
       const GpuAddr begin = t.pc;
-      const char* const error = run_actions(cursor.chunk(), run, t);
+      const char* const error = run_steps(program, cursor.chunk(), step, t, count.compiled);
       cursor.charge(error ? (t.pc - begin) / 8 + 1 : run.steps);
       if (t_fault_cost != 0) [[unlikely]]
         cursor.pay(std::exchange(t_fault_cost, 0));

@@ -48,7 +48,13 @@ const char* start_lookup(Thread& t, int number, const Lanes& s) {
   const int count = t.tmu->texture(t, lookup, words);
   if (t.observer) [[unlikely]]
     t.observer->texture_lookup(t, lookup);
-  lookup = {};
+  // What was not written is 0 in the next one.
+  if (lookup.has_t) lookup.t = Lanes{};
+  if (lookup.has_r) lookup.r = Lanes{};
+  if (lookup.has_b) lookup.b = Lanes{};
+  lookup.has_t = lookup.has_r = lookup.has_b = false;
+  lookup.parameters = 0;
+  for (uint32_t& word : lookup.p) word = 0;
   for (int n = 0; n < count; ++n)
     if (const char* error = push_result(unit, words[n])) return error;
   return nullptr;

@@ -97,6 +97,35 @@ const Chunk* Program::make_chunk(Memory memory, GpuAddr address) const {
   return chunk;
 }
 
+RunFn Program::find_code(const Chunk& chunk, uint32_t first) const {
+  Chunk::HostCode& host = chunk.host[first];
+  const uint32_t executed = host.executed.load(std::memory_order_relaxed);
+  if (executed == Chunk::kRefused) return nullptr;
+  if (executed < compiler_->runs_before()) {
+    host.executed.store(executed + 1, std::memory_order_relaxed);  // some may be lost
+    return nullptr;
+  }
+  return compile(chunk, first);
+}
+
+RunFn Program::compile(const Chunk& chunk, uint32_t first) const {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return nullptr;
+  Chunk::HostCode& host = chunk.host[first];
+  if (const RunFn function = host.function.load(std::memory_order_relaxed)) return function;
+  host.executed.store(Chunk::kRefused, std::memory_order_relaxed);
+  std::unique_ptr<const RunCode> code = compiler_->compile_run(chunk, first);
+  if (!code) return nullptr;
+  const size_t pieces = ProgramRoom::pieces_of(code->bytes());
+  codes_.reserve(codes_.size() + 1);
+  if (!room_->take(pieces)) return nullptr;
+  code_pieces_ += pieces;
+  const RunFn function = code->function();
+  codes_.push_back(std::move(code));
+  host.function.store(function, std::memory_order_release);
+  return function;
+}
+
 bool Program::matches(Memory memory) const {
   const std::scoped_lock lock(mutex_);
   return std::all_of(chunks_.begin(), chunks_.end(), [&](const auto& entry) {

@@ -8,15 +8,18 @@
 #include <mutex>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "gpu/base/memory.h"
 #include "gpu/qpu/run/program_room.h"
 #include "gpu/qpu/run/vc4_action.h"
+#include "gpu/qpu/run/vc4_compiled.h"
 #include "gpu/qpu/run/vc4_step.h"
 
 namespace v3d::qpu::vc4 {
 
-/// Code of one aligned stretch of addresses. Never larger than a page. Immutable.
+/// Code of one aligned stretch of addresses. Never larger than a page. Immutable but for the host code that
+/// appears beside it.
 struct Chunk {
   static constexpr uint32_t kWords = 64;
   static constexpr uint32_t kBytes = kWords * 8;
@@ -26,6 +29,15 @@ struct Chunk {
   /// Of the steps, in their order; of those for which there is room.
   static constexpr uint32_t kActions = 240;
   Action actions[kActions];
+
+  /// Of the run that begins at a step: its host code, of which there may never be any, and how often it was
+  /// executed before.
+  struct HostCode {
+    std::atomic<RunFn> function{nullptr};
+    std::atomic<uint32_t> executed{0};
+  };
+  static constexpr uint32_t kRefused = ~0u;  ///< HostCode::executed: there will be none
+  mutable HostCode host[kWords];
 };
 static_assert(sizeof(Chunk) <= ProgramRoom::kPieceBytes);
 
@@ -35,8 +47,10 @@ class Program {
   static constexpr size_t kMaxChunks = 1024;  ///< 64 Ki instructions
 
   /// @param room  of all programs of a cache: what this one takes it gives back at its end
-  Program(GpuAddr entry, std::shared_ptr<ProgramRoom> room) : entry_(entry & ~7u), room_(std::move(room)) {}
-  ~Program() { room_->give_back(chunks_.size()); }
+  /// @param compiler  outlives the program; null: it is interpreted
+  Program(GpuAddr entry, std::shared_ptr<ProgramRoom> room, RunCompiler* compiler = nullptr)
+      : entry_(entry & ~7u), room_(std::move(room)), compiler_(compiler) {}
+  ~Program() { room_->give_back(chunks_.size() + code_pieces_); }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
@@ -50,18 +64,27 @@ class Program {
     return make_chunk(memory, address);
   }
 
+  RunCompiler* compiler() const { return compiler_; }
+  /// A run without host code is about to be executed: makes some when it is worth it, and nobody else makes
+  /// some at the moment. @return  null: there is none
+  RunFn find_code(const Chunk& chunk, uint32_t first) const;
+
   /// Whether the words in memory are still those that were decoded.
   bool matches(Memory memory) const;
 
  private:
   static constexpr uint32_t kNear = 64;
   const Chunk* make_chunk(Memory memory, GpuAddr address) const;
+  RunFn compile(const Chunk& chunk, uint32_t first) const;
 
   const GpuAddr entry_;
   const std::shared_ptr<ProgramRoom> room_;
+  RunCompiler* const compiler_;
   mutable std::atomic<const Chunk*> near_[kNear] = {};
   mutable std::mutex mutex_;
   mutable std::unordered_map<GpuAddr, std::unique_ptr<const Chunk>> chunks_;  // all, guarded by mutex_
+  mutable std::vector<std::unique_ptr<const RunCode>> codes_;  // guarded by mutex_, as is what follows
+  mutable size_t code_pieces_ = 0;
 };
 
 }  // namespace v3d::qpu::vc4

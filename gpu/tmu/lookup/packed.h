@@ -30,8 +30,9 @@ struct PackedPlan {
   /// The words that make lookups equal; the rest is lane data.
   struct Key {
     std::array<uint32_t, kConfigWords> p;
-    uint32_t written;
-    bool operator==(const Key&) const = default;
+    uint32_t written;  // no padding behind it
+    /// Of so many bytes the compiler compares words; an array's own comparison is a call.
+    bool operator==(const Key& other) const { return __builtin_memcmp(this, &other, sizeof(Key)) == 0; }
   } key;
   RunPacked run;
   /// What the rules of sampling.h ask: sampler, texture and what follows from them.

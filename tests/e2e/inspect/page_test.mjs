@@ -1,33 +1,74 @@
 // Walks through the page of v3demu inspect as a user does, and prints what it shows as JSON.
 //
-// usage: node page_test.mjs CHROMIUM PROFILE_FOLDER ADDRESS picture|compute|against|hostile|export SCREENSHOT
+// usage: node page_test.mjs CHROMIUM PROFILE_FOLDER ADDRESS picture|compute|barrier|against|hostile|export SCREENSHOT
+import { get } from "node:http";
 import { chromium } from "playwright-core";
 
 const [program, profile, address, scenario, screenshot] = process.argv.slice(2);
 const kSteps = 12;
-const kPatience = 20_000;
+const kPatience = 60_000;
+
+/// What the server answers, before there is a page.
+function ask(question) {
+  return new Promise((resolve, reject) => {
+    get(`${address}ask/${question}`, (response) => {
+      const parts = [];
+      response.on("data", (part) => parts.push(part));
+      response.on("end", () => (response.statusCode === 200 ? resolve(Buffer.concat(parts)) : reject(new Error(`${question}: ${Buffer.concat(parts)}`))));
+    }).on("error", reject);
+  });
+}
+const askJson = async (question) => JSON.parse(await ask(question));
 
 /// Waits until the page shows another step. (Its policy lets nobody evaluate text, as Playwright's own waiting does.)
 async function moved(page, before) {
   await page.locator("#at").filter({ hasNotText: before }).waitFor({ timeout: kPatience });
 }
 
+/// What the page shows of the step: its number, its text, what it did, and the registers after it.
+async function shownStep(page) {
+  await page.locator("#detail").waitFor({ timeout: kPatience });
+  const [number, count] = (await page.locator("#at").innerText()).split(" of ").map(Number);
+  const registers = await page.locator("tr[data-register]").evaluateAll((rows) =>
+    rows.map((row) => [row.dataset.register, row.classList.contains("changed"), [...row.cells].slice(1).map((cell) => cell.innerText)]));
+  return {
+    number, count, registers,
+    text: await page.locator('.code .step[aria-selected="true"] span').nth(1).innerText(),
+    detail: await page.locator("#detail").innerText(),
+  };
+}
+
+async function press(page, key) {
+  const at = await page.locator("#at").innerText();
+  await page.keyboard.press(key);
+  await moved(page, at);
+}
+
+/// Steps forward from the instruction that is chosen, and two back.
 async function follow(page) {
-  const steps = [];
-  for (let n = 0; n < kSteps; ++n) {
-    await page.locator("#detail").waitFor({ timeout: kPatience });
-    const at = await page.locator("#at").innerText();
-    const line = page.locator('.code .step[aria-selected="true"]');
-    steps.push({ at, text: await line.locator("span").nth(1).innerText(), detail: await page.locator("#detail").innerText() });
-    const [number, count] = at.split(" of ").map(Number);
-    if (number >= count || n + 1 === kSteps) break;
-    await page.keyboard.press("n");
-    await moved(page, at);
+  const steps = [await shownStep(page)];
+  while (steps.length < kSteps && steps.at(-1).number < steps.at(-1).count) {
+    await press(page, "n");
+    steps.push(await shownStep(page));
   }
-  await page.keyboard.press("p");
-  await moved(page, steps.at(-1).at);
-  const back = { at: await page.locator("#at").innerText(), detail: await page.locator("#detail").innerText() };
+  const back = [];
+  while (back.length < 2 && back.length + 1 < steps.length) {
+    await press(page, "p");
+    back.push(await shownStep(page));
+  }
   return { steps, back };
+}
+
+/// The same from the first instruction whose text is like this, or from the last ones.
+async function followFrom(page, pattern) {
+  const lines = page.locator(".code .step");
+  const texts = await lines.evaluateAll((all) => all.map((one) => one.innerText));
+  const found = texts.findIndex((text) => pattern.test(text));
+  const first = found < 0 ? Math.max(texts.length - kSteps, 0) : Math.max(found - 2, 0);
+  await lines.nth(first).click();
+  await page.locator("#at").filter({ hasText: new RegExp(`^${first + 1} of`) }).waitFor({ timeout: kPatience });
+  await page.evaluate(() => document.activeElement?.blur());
+  return { found: found >= 0, ...(await follow(page)) };
 }
 
 /// What stands above the picture once it says something else.
@@ -38,7 +79,7 @@ async function under(page, before) {
 }
 
 /// Heat maps, wireframe, numbers, and before and after the draw.
-async function lookAtPicture(page) {
+async function lookAtPicture(page, draw) {
   const buffer = page.locator("#buffer");
   const plain = await under(page);
   await buffer.selectOption("fragments");
@@ -51,7 +92,7 @@ async function lookAtPicture(page) {
   await buffer.selectOption("0");
   await under(page, overdraw);
   await page.locator("#wireframe").click();
-  await page.locator(".tree .row.draw").last().click();
+  await page.locator(`.tree .row.draw[data-draw="${draw}"]`).click();
   const after = await under(page);
   await page.keyboard.press("b");
   const before = await under(page, after);
@@ -105,34 +146,74 @@ async function breakAndEdit(page) {
   return { stop, never, wrong, summary, edited };
 }
 
-async function debugPixel(page) {
-  // The last one that draws: others clear and copy.
-  const job = await page.evaluate(async () => {
-    const { jobs } = await (await fetch("ask/capture")).json();
-    for (const { number, kind } of jobs.reverse())
-      if (kind === "render" && (await (await fetch(`ask/job?job=${number}`)).json()).draws.length > 0) return number;
-    return 0;
-  });
-  await page.locator(`.tree .row[data-job="${job}"]`).click();
+/// A render job with many primitives; in it, as near to the centre as may be, a pixel whose colour a fragment changes, and the
+/// number of the last such one in its history.
+async function choosePixel() {
+  const jobs = [];
+  for (const { number, kind, summary } of (await askJson("capture")).jobs) {
+    if (kind !== "render" || summary === "stores no colours") continue;
+    const primitives = (await askJson(`job?job=${number}`)).draws.reduce((sum, draw) => sum + draw.primitives, 0);
+    if (primitives > 0) jobs.push({ number, primitives });
+  }
+  jobs.sort((a, b) => b.primitives - a.primitives || b.number - a.number);
+  for (const { number } of jobs.slice(0, 4)) {
+    const found = await pixelOf(number);
+    if (found) return found;
+  }
+  throw new Error("no pixel changes");
+}
+
+async function pixelOf(job) {
+  const answer = await ask(`heat?job=${job}&what=shaded`);
+  const length = answer.readUInt32LE(0);
+  const { width, height } = JSON.parse(answer.subarray(4, 4 + length));
+  const pixels = [];
+  for (let n = 0; n < width * height; ++n)
+    if (n % width > 0 && answer.readUInt32LE(4 + length + 4 * n) > 0) pixels.push([n % width, Math.floor(n / width)]);
+  const far = ([x, y]) => (x - width / 2) ** 2 + (y - height / 2) ** 2;
+  pixels.sort((a, b) => far(a) - far(b));
+  const changes = ({ kind, before, after, runs }) => kind === "fragment" && runs.length > 0 && String(before.colors[0]?.words) !== String(after.colors[0]?.words);
+  // Neighbours are alike.
+  for (let n = 0; n < Math.min(pixels.length, 1000); n += 97) {
+    const [x, y] = pixels[n];
+    const { events } = await askJson(`history?job=${job}&x=${x}&y=${y}`);
+    const event = events.findLast(changes);
+    if (event) return { job, x, y, fragment: events.filter(({ kind }) => kind === "fragment").indexOf(event), draw: event.draw };
+  }
+  return undefined;
+}
+
+async function debugPixel(page, chosen) {
+  await page.locator(`.tree .row[data-job="${chosen.job}"]`).click();
   const canvas = page.locator("#picture");
   await canvas.waitFor({ timeout: kPatience });
   const box = await canvas.boundingBox();
   const [width, height] = await canvas.evaluate((element) => [element.width, element.height]);
-  // The centre, by the mouse; from there one to the right by the keyboard.
-  await canvas.click({ position: { x: box.width / 2 + 0.5, y: box.height / 2 + 0.5 } });
+  // The pixel at the left of it, by the mouse; from there one to the right by the keyboard.
+  await canvas.click({ position: { x: ((chosen.x - 0.5) * box.width) / width, y: ((chosen.y + 0.5) * box.height) / height } });
   await page.keyboard.press("ArrowRight");
-  const debug = page.locator(".event[data-kind=fragment] button.debug").last();
-  await debug.waitFor({ timeout: kPatience });
+  await page.locator("aside h2", { hasText: `pixel ${chosen.x},${chosen.y}` }).waitFor({ timeout: kPatience });
+  const fragment = page.locator(".event[data-kind=fragment]").nth(chosen.fragment);
+  await fragment.waitFor({ timeout: kPatience });
   const place = new URLSearchParams((await page.evaluate(() => location.hash)).slice(1));
-  const runs = await page.locator("button.debug").count();
+  const runs = await page.locator("button.debug").evaluateAll((all) => all.map((one) => Number(one.dataset.thread)));
   const events = await page.locator(".event").evaluateAll((all) => all.map((one) => one.dataset.kind));
-  const last = page.locator(".event").last();
-  const stored = await last.innerText();
+  const fragments = await page.locator(".event[data-kind=fragment]").evaluateAll((all) => all.map((one) => ({
+    verdict: one.querySelector(".good, .bad").innerText,
+    changes: [...one.querySelectorAll("tr")].some((row) => row.cells[0].innerText.startsWith("colour") && row.querySelector(".changed") !== null),
+  })));
   await page.screenshot({ path: screenshot });
-  const looks = await lookAtPicture(page);
+  const looks = await lookAtPicture(page, chosen.draw);
+  const debug = fragment.locator("button.debug").last();
   await debug.waitFor({ timeout: kPatience });
+  const thread = Number(await debug.getAttribute("data-thread"));
   await debug.click();
-  const walk = await follow(page);
+  await page.locator("#detail").waitFor({ timeout: kPatience });
+  await page.getByLabel("Form of values").selectOption("hex");
+  const lane = Number(await page.locator("#lane").inputValue());
+  await page.evaluate(() => document.activeElement?.blur());
+  const walks = [await follow(page)];
+  walks.push(await followFrom(page, kEndOfFragment));
   await page.screenshot({ path: screenshot.replace(".png", "-shader.png") });
   // A place that is shared leads to the same.
   const shared = await page.evaluate(() => location.href);
@@ -140,14 +221,35 @@ async function debugPixel(page) {
   await other.goto(shared);
   await other.locator("#detail").waitFor({ timeout: kPatience });
   const again = await other.locator("#detail").innerText();
-  return { width, height, job: Number(place.get("job")), pixel: place.get("pixel").split(",").map(Number), runs, events, stored, looks, ...walk, again };
+  return { job: Number(place.get("job")), pixel: place.get("pixel").split(",").map(Number), chosen, thread, lane, runs, events, fragments, looks, walks, again };
+}
+
+/// Of fragment programs: what they write to the tile buffer.
+const kEndOfFragment = /tlb/;
+const kBarrier = /barrier/;
+
+/// The last dispatch, through its first instructions and around a barrier, if it has one.
+async function debugBarrier(page) {
+  const job = page.locator(".tree .row[data-job]").filter({ hasText: "compute" }).last();
+  const number = Number(await job.getAttribute("data-job"));
+  await job.click();
+  await page.locator("#detail").waitFor({ timeout: kPatience });
+  await page.getByLabel("Form of values").selectOption("hex");
+  await page.evaluate(() => document.activeElement?.blur());
+  const walks = [await follow(page)];
+  walks.push(await followFrom(page, kBarrier));
+  await page.screenshot({ path: screenshot });
+  return { job: number, lane: Number(await page.locator("#lane").inputValue()), walks };
 }
 
 async function debugCompute(page) {
   const job = page.locator(".tree .row[data-job]").filter({ hasText: "compute" }).first();
   const number = Number(await job.getAttribute("data-job"));
   await job.click();
-  const walk = await follow(page);
+  await page.locator("#detail").waitFor({ timeout: kPatience });
+  await page.getByLabel("Form of values").selectOption("hex");
+  await page.evaluate(() => document.activeElement?.blur());
+  const walks = [await follow(page)];
   await page.screenshot({ path: screenshot });
   const program = await breakAndEdit(page);
   await page.keyboard.press("3");
@@ -163,7 +265,7 @@ async function debugCompute(page) {
   await page.evaluate(() => document.activeElement?.blur());
   await page.keyboard.press("7");
   const whole = await lookAtProfile(page);
-  return { whole, job: number, listing: listing.split("\n").length, program, address, writer, ...walk };
+  return { whole, job: number, listing: listing.split("\n").length, program, address, writer, lane: 0, walks };
 }
 
 /// The profile: within the page, or one that was exported.
@@ -236,8 +338,9 @@ async function showExport(page) {
   return { ...tables, elements: await page.locator("img, main script, iframe").count(), tab: await page.title() };
 }
 
-const kScenarios = { picture: debugPixel, compute: debugCompute, against: compare, hostile: showHostile, export: showExport };
+const kScenarios = { picture: debugPixel, compute: debugCompute, barrier: debugBarrier, against: compare, hostile: showHostile, export: showExport };
 
+const chosen = scenario === "picture" ? await choosePixel() : undefined;
 const context = await chromium.launchPersistentContext(profile, {
   executablePath: program,
   headless: true,
@@ -245,6 +348,7 @@ const context = await chromium.launchPersistentContext(profile, {
   args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync"],
 });
+context.setDefaultTimeout(kPatience);
 const page = await context.newPage();
 const errors = [];
 try {
@@ -257,7 +361,7 @@ try {
   await page.goto(address);
   if (scenario !== "export") await page.locator(".tree .row").first().waitFor({ timeout: kPatience });
   const title = await page.locator("header h1").innerText();
-  const found = await kScenarios[scenario](page);
+  const found = await kScenarios[scenario](page, chosen);
   console.log(JSON.stringify({ title, errors, elsewhere, ...found }));
 } catch (error) {
   await page.screenshot({ path: screenshot });

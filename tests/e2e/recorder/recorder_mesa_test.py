@@ -16,7 +16,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "tools", "scripts")]
 from gallery_parts.windows import Xvfb  # noqa: E402
-from recording import AFTER, PAGE_BYTES, Recorder, flipped, pages, place_of, read, records, replaced  # noqa: E402
+from recording import AFTER, PAGE_BYTES, Recorder, flipped, pages, place_of, planted, read, records  # noqa: E402
 
 V3DEMU, LIBRARY, FOLDER, MESA, TRIANGLE, OFFSCREEN = sys.argv[1:7]
 # Of the texture in tests/e2e/gl/offscreen.c: its first two texels.
@@ -39,12 +39,7 @@ class RecorderOfMesaTest(unittest.TestCase):
         return re.search(rf"(?ms)^job {job}: .*?(?=^job |\Z)", done.stdout)[0]
 
     def planted(self, name, job, places):
-        """A recording in which the job finds other bytes, by address."""
-        data, path = self.data, os.path.join(FOLDER, name + ".v3dcap")
-        for address, new in places.items():
-            replaced(data, place_of(data, job, address), new, path)
-            data = read(path)
-        return path
+        return planted(self.recorder, self.data, name, job, places)
 
     def only_image(self, path):
         """That differs first."""
@@ -90,8 +85,8 @@ class RecorderOfMesaTest(unittest.TestCase):
     def test_a_bit_of_a_texture_is_found_by_the_pixels_that_it_changes(self):
         at = next(page + offset for page in pages(self.data)
                   if (offset := self.data[page:page + PAGE_BYTES].find(TEXELS)) >= 0)
-        planted = flipped(self.data, at + 1, 5, os.path.join(FOLDER, "texture.v3dcap"))  # of green, 32 of 255
-        status, jobs = self.recorder.compare(planted)
+        path = flipped(self.data, at + 1, 5, os.path.join(FOLDER, "texture.v3dcap"))  # of green, 32 of 255
+        status, jobs = self.recorder.compare(path)
         self.assertEqual(status, 1)
         different = [job for job in jobs if not job["equal"]]
         (image,) = different[0]["images"]
@@ -100,17 +95,17 @@ class RecorderOfMesaTest(unittest.TestCase):
         self.assertEqual((image["pixels"], image["here"] ^ image["recorded"]), (different[0]["memory"][0]["words"], 0x2000))
         self.assertIn(image["pixels"], range(15 * 11, 15 * 12 + 1))
         self.assertEqual(len(different[0]["memory"]), 1)
-        said = self.recorder.replay(planted, "--compare").stdout
+        said = self.recorder.replay(path, "--compare").stdout
         self.assertIn(f"{image['pixels']} pixels differ by up to 32 of 255, the first at {image['x']}:{image['y']}: ", said)
         trace = re.search(r"v3demu (replay --trace-qpu=\S+) ", said)[1].split()
-        self.assertIn(" fragment ", self.recorder.replay(planted, *trace[1:]).stdout)
+        self.assertIn(" fragment ", self.recorder.replay(path, *trace[1:]).stdout)
 
     def test_a_bit_of_what_is_recorded_of_an_image_is_one_pixel(self):
         jobs = self.recorder.compare(self.path)[1]
         changes = [struct.unpack(f"<{len(payload) // 4}I", payload) for _, kind, payload in records(self.data) if kind == AFTER]
         number = changes[0][-1]
-        planted = flipped(self.data, pages(self.data)[number - 1] + 2, 7, os.path.join(FOLDER, "image.v3dcap"))
-        status, found = self.recorder.compare(planted)
+        path = flipped(self.data, pages(self.data)[number - 1] + 2, 7, os.path.join(FOLDER, "image.v3dcap"))
+        status, found = self.recorder.compare(path)
         self.assertEqual((status, len(found)), (1, len(jobs)))
         first = found[0]
         self.assertEqual([(image["pixels"], image["largest"]) for image in first["images"]], [(1, 128)])

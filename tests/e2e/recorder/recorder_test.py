@@ -13,7 +13,7 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from recording import AFTER, END, HEADER_BYTES, JOB, Recorder, flipped, pages, read, records  # noqa: E402
+from recording import AFTER, AFTER_HASHES, CHUNK, END, HEADER_BYTES, JOB, Recorder, flipped, pages, read, read_packed, records  # noqa: E402
 
 V3DEMU, LIBRARY, FOLDER, SAXPY, INTERRUPTED = sys.argv[1:6]
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "qpu_programs")
@@ -201,6 +201,36 @@ class RecorderTest(unittest.TestCase):
         done = self.record("none", V3DREC_FILE=os.path.join(FOLDER, "nowhere", "x"))[0]
         self.assertRegex(done.stderr, r"^v3drec: the recording \S* stops after job 0: No such file or directory\n$")
 
+    def test_pages_are_compressed(self):
+        paths = [self.record(name, V3DREC_COMPRESS=choice)[1] for name, choice in (("packed", "1"), ("plain", "0"))]
+        packed, plain = (read_packed(path) for path in paths)
+        self.assertIn(CHUNK, {kind for _, kind, _ in records(packed)})
+        self.assertNotIn(CHUNK, {kind for _, kind, _ in records(plain)})
+        self.assertLess(len(packed), len(plain) * 3 // 4)
+        self.assertEqual([kind for _, kind, _ in records(read(paths[0]))], [kind for _, kind, _ in records(plain)])
+        for path in paths:
+            self.assertEqual(self.recorder.compare(path)[0], 0)
+
+    def test_hashes_alone_tell_whether_memory_is_equal(self):
+        path = self.record("hashes", V3DREC_ONLY_HASHES="1")[1]
+        data, whole = read(path), read(self.record("whole")[1])
+        self.assertLess(len(pages(data)), len(pages(whole)))
+        self.assertNotIn(AFTER, {kind for _, kind, _ in records(data)})
+        status, (job,) = self.recorder.compare(path)
+        self.assertEqual((status, job["equal"]), (0, True))
+        at, _, payload = next(record for record in records(data) if record[1] == AFTER_HASHES)
+        *_, address, _, _ = struct.unpack(f"<{len(payload) // 4}I", payload)
+        planted = flipped(data, at + 8 + len(payload) - 1, 6, os.path.join(FOLDER, "hash.v3dcap"))
+        status, (job,) = self.recorder.compare(planted)
+        self.assertEqual((status, job["equal"], job["images"]), (1, False, []))
+        self.assertEqual([(place["hashed_pages"], place["first_hashed"]) for place in job["memory"]], [(1, address)])
+        self.assertIn(f"1 pages differ, the first at 0x{address:08x}; hashes alone are recorded", self.recorder.replay(planted, "--compare").stdout)
+
+    def test_what_cannot_be_masked_is_not_recorded(self):
+        done, path = self.record("masked", V3DREC_MASK_TEXTURES="1")
+        self.assertRegex(done.stderr, r"^v3drec: V3DREC_MASK_TEXTURES is for the Raspberry Pi 0 to 3.*; nothing is recorded\n$")
+        self.assertFalse(os.path.exists(path))
+
     def test_captures_say_nothing_of_memory_after_jobs(self):
         path = self.record("bare")[1]
         data = read(path)
@@ -281,10 +311,10 @@ class RecorderTest(unittest.TestCase):
         self.assertEqual((good.returncode, good.stdout), (0, "0 of 1 jobs do not end well\n"))
 
     def test_a_recording_is_bounded_and_whole_when_it_stops(self):
-        self.assertEqual(self.dispatches("large", LARGE="1").count(JOB), 3)
+        self.assertEqual(self.dispatches("large", LARGE="1", V3DREC_COMPRESS="0").count(JOB), 3)
         path = os.path.join(FOLDER, "large.v3dcap")
         self.assertGreater(os.path.getsize(path), 1 << 20)
-        done = self.recorder.run("bounded", DISPATCH, LARGE="1", V3DREC_LIMIT="1", V3DEMU=V3DEMU)[0]
+        done = self.recorder.run("bounded", DISPATCH, LARGE="1", V3DREC_LIMIT="1", V3DREC_COMPRESS="0", V3DEMU=V3DEMU)[0]
         self.assertEqual(done.returncode, -signal.SIGKILL)  # the program's own end
         self.assertEqual(done.stderr.splitlines()[1:],
                          [f"v3drec: the recording {FOLDER}/bounded.v3dcap stops after job 0: it has the size that V3DREC_LIMIT allows"])
@@ -294,7 +324,7 @@ class RecorderTest(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
 
     def test_a_child_has_a_recording_though_that_of_its_parent_stopped(self):
-        done, path = self.recorder.run("fork", [sys.executable, "-B", "-c", FORK, PROGRAMS], V3DEMU=V3DEMU, V3DREC_LIMIT="1")
+        done, path = self.recorder.run("fork", [sys.executable, "-B", "-c", FORK, PROGRAMS], V3DEMU=V3DEMU, V3DREC_LIMIT="1", V3DREC_COMPRESS="0")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(f"the recording {path} stops after job 0", done.stderr)
         status, jobs = self.recorder.compare(path + ".2")

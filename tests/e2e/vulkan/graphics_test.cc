@@ -389,6 +389,29 @@ TEST(VulkanGraphics, ResolvesFourSamples) {
   EXPECT_NEAR(sum / 255, 64 * 64 - 64 * (10.3 + 50.7) / 2, 30);
 }
 
+/// Programs that ask for the number of the sample run once for each.
+TEST(VulkanGraphics, ShadesEachSample) {
+  Gpu gpu({feature::kSampleShading});
+  const Image samples = gpu.image(64, 64, kRgba8, {.usage = kColor, .samples = VK_SAMPLE_COUNT_4_BIT});
+  const Image image = gpu.image(64, 64, kRgba8, {.usage = kColor});
+  const Target target = gpu.target(samples, nullptr, &image);
+  const std::vector<FlatVertex> vertices = {
+      {{-1, -1, 0, 1}, {1, 1, 1, 1}}, {{1, -1, 0, 1}, {1, 1, 1, 1}}, {{-1, 1, 0, 1}, {1, 1, 1, 1}}};
+  PipelineOptions o = flat_options();
+  o.fragment = kSamplesFrag;
+  const Pipeline pipeline = gpu.graphics(target, o);
+  const Buffer buffer = vertex_buffer(gpu, vertices);
+  gpu.run([&](VkCommandBuffer c) { draw_vertices(c, target, pipeline, buffer, 3); });
+  const Picture picture(gpu, image);
+  for (uint32_t y = 0; y < 64; ++y)
+    for (uint32_t x = 0; x < 64; ++x) {
+      if (x + y == 63) continue;  // on the side, which leaves some of the samples
+      // The mean of 0, 1/3, 2/3 and 1.
+      const uint8_t tone = x + y < 63 ? 128 : 0;
+      EXPECT_TRUE(near(picture.at(x, y), {tone, tone, tone, 255}, 1)) << x << "," << y;
+    }
+}
+
 TEST(VulkanGraphics, SamplesWhatItRendered) {
   Gpu gpu;
   const Image first = gpu.image(64, 64, kRgba8, {.usage = kColor | VK_IMAGE_USAGE_SAMPLED_BIT});

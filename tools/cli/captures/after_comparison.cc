@@ -48,6 +48,12 @@ void compare_page(const uint8_t* here, const uint8_t* recorded, GpuAddr address,
   }
 }
 
+/// The same of one that is known by its hash.
+void compare_hash(const uint8_t* here, uint64_t hash, GpuAddr address, AfterComparison::Place* to) {
+  if (daemon::page_hash(daemon::CaptureReader::Page(here, mmu::kPageSize)) == hash) return;
+  if (to->hashed_pages++ == 0) to->first_hashed = address;
+}
+
 AfterComparison::Image compare_pictures(const StoredImage& image, const Picture& here,
                                         const Picture& recorded, const std::string& error) {
   AfterComparison::Image result{.address = image.packet.address,
@@ -85,11 +91,16 @@ AfterComparison compare_after(const daemon::CaptureReader& reader, const daemon:
     for (uint64_t offset = 0; offset < range.size; offset += mmu::kPageSize, ++result.pages) {
       const auto address = static_cast<GpuAddr>(range.address + offset);
       const uint64_t before = place.words;
-      compare_page(space.memory().host(address), reader.page_after(after, address).data(), address, &place);
+      const auto hash = after.hashes.find(address);
+      if (hash != after.hashes.end())
+        compare_hash(space.memory().host(address), hash->second, address, &place);
+      else
+        compare_page(space.memory().host(address), reader.page_after(after, address).data(), address, &place);
       if (place.words != before) pages.push_back(address);
     }
-    if (place.words) result.places.push_back(place);
+    if (place.words || place.hashed_pages) result.places.push_back(place);
   }
+  if (!after.hashes.empty()) return result;  // pixels of which are not told
   if (pages.empty()) return result;
   const auto is_in_range = [&](const StoredImage& image) {
     return std::any_of(after.ranges.begin(), after.ranges.end(), [&](const Range& range) {
@@ -131,13 +142,21 @@ std::string text_of(const AfterComparison& comparison, int job, const std::strin
                           image.pixels, image.largest, image.x, image.y, image.here, image.recorded, job,
                           image.x, image.y, file);
   }
-  for (const AfterComparison::Place& place : comparison.places)
-    absl::StrAppendFormat(
-        &text,
-        "  memory 0x%08x to 0x%08x: %u words differ by up to %u (as floats: %.9g), the first at 0x%08x: "
-        "0x%08x here, 0x%08x recorded\n",
-        place.range.address, place.range.address + place.range.size, place.words, place.largest,
-        place.largest_float, place.first, place.here, place.recorded);
+  for (const AfterComparison::Place& place : comparison.places) {
+    const uint64_t end = place.range.address + place.range.size;
+    if (place.hashed_pages)
+      absl::StrAppendFormat(
+          &text,
+          "  memory 0x%08x to 0x%08x: %u pages differ, the first at 0x%08x; hashes alone are recorded\n",
+          place.range.address, end, place.hashed_pages, place.first_hashed);
+    if (place.words)
+      absl::StrAppendFormat(
+          &text,
+          "  memory 0x%08x to 0x%08x: %u words differ by up to %u (as floats: %.9g), the first at 0x%08x: "
+          "0x%08x here, 0x%08x recorded\n",
+          place.range.address, end, place.words, place.largest, place.largest_float, place.first, place.here,
+          place.recorded);
+  }
   return text;
 }
 
@@ -159,17 +178,19 @@ void write_json(const AfterComparison& comparison, daemon::JsonWriter* json) {
     json->end_object();
   }
   json->end_array().key("memory").begin_array();
-  for (const AfterComparison::Place& place : comparison.places)
-    json->begin_object()
-        .field("address", place.range.address)
-        .field("bytes", place.range.size)
-        .field("words", place.words)
-        .field("first", place.first)
-        .field("here", place.here)
-        .field("recorded", place.recorded)
-        .field("largest", place.largest)
-        .field("largest_float", place.largest_float)
-        .end_object();
+  for (const AfterComparison::Place& place : comparison.places) {
+    json->begin_object().field("address", place.range.address).field("bytes", place.range.size);
+    if (place.hashed_pages)
+      json->field("hashed_pages", place.hashed_pages).field("first_hashed", place.first_hashed);
+    if (place.words || !place.hashed_pages)
+      json->field("words", place.words)
+          .field("first", place.first)
+          .field("here", place.here)
+          .field("recorded", place.recorded)
+          .field("largest", place.largest)
+          .field("largest_float", place.largest_float);
+    json->end_object();
+  }
   json->end_array();
 }
 

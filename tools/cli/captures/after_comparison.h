@@ -27,7 +27,9 @@ struct AfterComparison {
   /// A range of memory, a BO as a rule.
   struct Place {
     mmu::AddressSpace::Range range;
-    uint64_t words = 0;  ///< of 32 bits that differ
+    uint64_t words = 0;         ///< of 32 bits that differ
+    uint64_t hashed_pages = 0;  ///< that differ, of those of whose contents a hash alone is recorded
+    GpuAddr first_hashed = 0;   ///< of these
     GpuAddr first = 0;
     uint32_t here, recorded;   ///< the first of these
     uint32_t largest = 0;      ///< difference, as of numbers without a sign

@@ -11,4 +11,6 @@ std::shared_ptr<const ProgramCode> make_code(Target, const flow::Flow&, CodeCont
   return nullptr;
 }
 
+std::vector<uint8_t> make_run_code(Target, const graph::Graph&, GpuAddr) { return {}; }
+
 }  // namespace v3d::qpu::jit

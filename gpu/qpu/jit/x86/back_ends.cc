@@ -20,12 +20,15 @@
 #include "gpu/qpu/jit/code/listing.h"
 #include "gpu/qpu/jit/code/program_code.h"
 #include "gpu/qpu/jit/code/program_emitter.h"
+#include "gpu/qpu/jit/graph/emitter.h"
 
 namespace v3d::qpu::jit {
 namespace {
 
 /// Room for the code of a node, and of a program beside them. A program that needs more gets twice as much.
 constexpr size_t kBytesPerNode = 256, kBytesBeside = 16384;
+constexpr size_t kBytesPerGraphNode = 64;
+constexpr size_t kAlignment = 64;
 constexpr int kAttempts = 6;
 
 using Xbyak::util::Cpu;
@@ -96,6 +99,28 @@ std::shared_ptr<const ProgramCode> make_code(Target target, const flow::Flow& fl
                                          flow.complete, leaves);
   }
   return nullptr;
+}
+
+std::vector<uint8_t> make_run_code(Target target, const graph::Graph& made, GpuAddr code) {
+  const Width width = target == Target::kAvx512 ? Width::kAvx512 : Width::kAvx2;
+  const graph::Graph graph = width == Width::kAvx2 ? graph::by_rounding(made) : made;
+  size_t room = graph.nodes().size() * kBytesPerGraphNode + kBytesBeside;
+  for (int attempt = 0; attempt < kAttempts; ++attempt, room *= 2) {
+    const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(room + kAlignment);
+    void* begin = buffer.get();
+    size_t bytes = room + kAlignment;
+    std::align(kAlignment, room, begin, bytes);
+    GraphEmitter emitter(graph, width, code, begin, room);
+    try {
+      emitter.emit();
+    } catch (const Xbyak::Error& error) {
+      if (static_cast<int>(error) == Xbyak::ERR_CODE_IS_TOO_BIG) continue;
+      log_error("jit: %s", error.what());
+      return {};
+    }
+    return {emitter.getCode(), emitter.getCode() + emitter.getSize()};
+  }
+  return {};
 }
 
 bool can_compile(Target target) {

@@ -21,6 +21,7 @@ export interface Place {
   map?: HeatMap | undefined; // in place of the buffer
   code?: number | undefined; // address of the program that is explained
   address?: number | undefined; // of the memory view
+  vertex?: number | undefined; // of the draw's table
   other: number; // 1: the capture that this one is compared with
   patch: string; // lines "ADDRESS TEXT": edited instructions
 }
@@ -50,6 +51,7 @@ export function parse(hash: string): Place {
     map: kMaps.find((one) => one === words.get("map")),
     code: number("code"),
     address: number("address"),
+    vertex: number("vertex"),
     other: words.get("other") === "1" ? 1 : 0,
     patch: words.get("patch") ?? "",
   };
@@ -61,7 +63,7 @@ export function format(place: Place): string {
     const value = place[name];
     if (value !== undefined && value !== kStart[name]) words.set(name, String(value));
   };
-  for (const name of ["draw", "layer", "buffer", "sample", "pixel", "view", "stage", "thread", "lane", "step", "map", "code", "address", "other", "patch"] as const) add(name);
+  for (const name of ["draw", "layer", "buffer", "sample", "pixel", "view", "stage", "thread", "lane", "step", "map", "code", "address", "vertex", "other", "patch"] as const) add(name);
   return "#" + words.toString().replace(/%2C/g, ",");
 }
 

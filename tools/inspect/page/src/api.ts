@@ -68,6 +68,7 @@ export interface Units {
   transferred: number;
 }
 export interface Time {
+  busy?: boolean; // others came first: nothing else is known, and it is to be asked again
   units?: Units;
   end: string;
   why_not?: string;
@@ -123,6 +124,7 @@ export interface PixelEvent {
   tests_early?: boolean;
   passed_early?: number;
   failed?: string;
+  vertices?: number[]; // of the primitive, in the table of the draw's vertices
   runs?: Run[];
 }
 export interface History {
@@ -142,15 +144,16 @@ export interface Steps {
   program: string;
   tidx: number;
   executed: number;
-  threads: number;
+  threads: number | null; // of the stage; null: not counted
   error: string;
   registers: string[];
   flags: string[];
   initial: number[][];
   initial_flags: number[];
   steps: Step[];
-  textures: [number, number, number, number][];
+  textures: TextureWords[];
 }
+export type TextureWords = [number, number, number, number];
 export interface Texture {
   address: string;
   width: number;
@@ -158,10 +161,55 @@ export interface Texture {
   depth: number;
   levels: number;
   array_stride: number;
-  stride: number;
   texel_bytes: number;
   format: string;
+  sampler: string;
+  rows: TextureRow[]; // of each level
+  problem: string;
+}
+export interface TextureRow {
+  address: string;
+  width: number;
+  height: number;
+  stride: number;
+  needs: number; // bytes that a row of the width takes
+  padded: number; // the same in whole units of the layout
   tiling: string;
+}
+export interface DrawTextures {
+  textures: { stage: string; words: TextureWords }[];
+}
+export interface Attribute {
+  number: number;
+  format: string;
+  address: string;
+  stride: number;
+  divisor: number;
+  max_index: number;
+  integer: boolean;
+  signed: boolean;
+  coordinate: boolean; // programs that read it
+  vertex: boolean;
+}
+export interface Vertex {
+  index: number;
+  instance: number;
+  attributes: number[][];
+  clip: (number | null)[];
+  screen: (number | null)[];
+  depth: number | null;
+  reciprocal_w: number | null;
+  point_size: number | null;
+  varyings: number[];
+}
+export interface Vertices {
+  count: number;
+  first: number;
+  thread: number; // of the first vertex shown, in the vertex stage of the job
+  geometry: boolean;
+  attributes: Attribute[];
+  varyings: { flat: boolean; noperspective: boolean; centroid: boolean }[];
+  vertices: Vertex[];
   problem: string;
 }
 export interface Pixels<Head> {

@@ -29,7 +29,12 @@ export function depths(words: Uint32Array, frame: Frame): ArrayLike<number> {
 /// Depth is shown from the nearest (black) to the farthest (white) that there is.
 export function ofBuffer(words: Uint32Array, buffer: number, frame: Frame, opaque: boolean): Uint32Array {
   if (buffer === kStencil) return words.map((word) => gray(word & 255));
-  if (buffer !== kDepth) return opaque ? words.map((word) => (word | 0xff000000) >>> 0) : words;
+  if (buffer !== kDepth) {
+    if (!opaque) return words;
+    const colors = words.slice();
+    for (let n = 0; n < colors.length; ++n) colors[n]! |= 0xff000000;
+    return colors;
+  }
   const values = depths(words, frame);
   const [low, high] = range(values);
   const scale = high > low ? 255 / (high - low) : 0;

@@ -5,14 +5,16 @@ import { useAnswer } from "./address";
 import type { Place } from "./address";
 import { color, number } from "./text";
 
-/// What became of a fragment, in a few words.
-export function verdict(event: PixelEvent): { text: string; good: boolean } {
+/// What became of a fragment, in a few words: of the sample that is followed.
+export function verdict(event: PixelEvent, sample: number): { text: string; good: boolean } {
+  const has = (samples: number | undefined) => (((samples ?? 0) >> sample) & 1) !== 0;
+  if (!has(event.coverage)) return { text: `does not cover sample ${sample}`, good: false };
   if (event.failed) return { text: `fails the ${event.failed} test`, good: false };
-  const runs = event.runs ?? [];
+  const runs = (event.runs ?? []).filter((run) => run.sample < 0 || run.sample === sample);
   if (runs.length === 0) return { text: "its program did not run", good: false };
   const late = runs.flatMap((run) => run.accesses).filter((access) => access.kind === "depth");
-  if (!event.tests_early && late.length > 0 && late.every((access) => access.passed === 0)) return { text: "fails the late depth or stencil test", good: false };
-  if (runs.every((run) => run.alive === 0)) return { text: "discarded by its program", good: false };
+  if (!event.tests_early && late.length > 0 && !late.some((access) => has(access.passed))) return { text: "fails the late depth or stencil test", good: false };
+  if (!runs.some((run) => has(run.alive))) return { text: "discarded by its program", good: false };
   const writes = runs.flatMap((run) => run.accesses).filter((access) => access.kind === "color");
   if (writes.length === 0) return { text: "writes no colour", good: true };
   return { text: "writes", good: true };
@@ -74,7 +76,7 @@ function title(event: PixelEvent): string {
 }
 
 function Fragment({ event, place, move }: { event: PixelEvent; place: Place; move: (change: Partial<Place>) => void }) {
-  const outcome = verdict(event);
+  const outcome = verdict(event, place.sample);
   return (
     <div>
       <span class={outcome.good ? "good" : "bad"}>{outcome.text}</span>{" "}
@@ -89,7 +91,7 @@ function Fragment({ event, place, move }: { event: PixelEvent; place: Place; mov
               program writes {access.kind === "color" ? `colour ${access.target}` : "depth"}: {access.written.map((value) => number(value)).join(" ")}
             </div>
           ))}
-          <button class="debug" data-thread={run.thread} aria-pressed={place.view === "shader" && place.thread === run.thread}
+          <button class="debug" data-thread={run.thread} aria-pressed={place.view === "shader" && place.thread === run.thread && place.lane === run.lane}
             onClick={() => move({ view: "shader", stage: "fragment", thread: run.thread, lane: run.lane, step: 0 })}>
             debug lane {run.lane} of thread {run.thread}
           </button>
@@ -111,14 +113,17 @@ export function History({ place, move }: { place: Place; move: (change: Partial<
   const { events, is_cut, message } = answer.value;
   return (
     <section>
-      <h2>History of pixel {pixel[0]},{pixel[1]}</h2>
+      <h2>History of pixel {pixel[0]},{pixel[1]}{place.sample > 0 && `, sample ${place.sample}`}{place.layer > 0 && `, layer ${place.layer}`}</h2>
       {message && <p class="bad">{message}</p>}
       {events.length === 0 && <p>Nothing touches it.</p>}
       {events.map((event, n) => (
         <article key={n} class={`event ${event.draw !== undefined && event.draw === place.draw ? "chosen" : ""}`} data-kind={event.kind}>
           <header>
             <b>{title(event)}</b>
-            {event.kind === "fragment" && <button onClick={() => move({ draw: event.draw, view: "picture" })}>picture</button>}
+            {event.kind === "fragment" && <button onClick={() => move({ draw: event.draw, vertex: undefined, view: "picture" })}>picture</button>}
+            {event.vertices && event.vertices.length > 0 && (
+              <button class="corners" title="Its vertices: what their program got and made" onClick={() => move({ draw: event.draw, vertex: event.vertices![0], view: "picture" })}>vertices {event.vertices.join(" ")}</button>
+            )}
           </header>
           {event.kind === "fragment" && <Fragment event={event} place={place} move={move} />}
           <Both before={event.before} after={event.after} />

@@ -21,6 +21,7 @@ const kNoSide = -1;
 /// Predicted times, one job after the other, that of the chosen one first.
 function useTimes(capture: Capture, chosen: number, side: number, patch: string): Map<number, Time> {
   const [times, setTimes] = useState(new Map<number, Time>());
+  const [tries, setTries] = useState(0);
   useEffect(() => setTimes(new Map()), [side, patch]);
   useEffect(() => {
     if (side === kNoSide) return undefined;
@@ -29,7 +30,9 @@ function useTimes(capture: Capture, chosen: number, side: number, patch: string)
     if (next === undefined) return undefined;
     const abort = new AbortController();
     const add = (time: Time) => {
-      if (!abort.signal.aborted) setTimes((known) => new Map(known).set(next, time));
+      if (abort.signal.aborted) return;
+      if (time.busy) setTries((count) => count + 1);
+      else setTimes((known) => new Map(known).set(next, time));
     };
     // What the user looks at comes first.
     const later = setTimeout(() => {
@@ -39,7 +42,7 @@ function useTimes(capture: Capture, chosen: number, side: number, patch: string)
       clearTimeout(later);
       abort.abort();
     };
-  }, [times, chosen]);
+  }, [times, chosen, tries]);
   return times;
 }
 
@@ -67,10 +70,10 @@ function Page({ capture }: { capture: Capture }) {
         case "p":
           return document.getElementById("back")?.click();
         case "]":
-          if (place.draw !== undefined && place.draw + 1 < count) move({ draw: place.draw + 1 });
+          if (place.draw !== undefined && place.draw + 1 < count) move({ draw: place.draw + 1, vertex: undefined });
           return undefined;
         case "[":
-          if (count > 0) move({ draw: Math.max((place.draw ?? count) - 1, 0) });
+          if (count > 0) move({ draw: Math.max((place.draw ?? count) - 1, 0), vertex: undefined });
           return undefined;
         case "j":
           if (next) move(goToJob(next));
@@ -104,6 +107,8 @@ function Page({ capture }: { capture: Capture }) {
   });
   const views: [View, string][] = [["picture", "Picture"], ["shader", "Shader"], ["listing", "Control list"], ["program", "Program"], ["memory", "Memory"], ["chip", "Chip"], ["profile", "Profile"]];
   const props = { capture, place, draws, times, otherTimes, move };
+  // Elsewhere it would take the room of instructions and tables.
+  const hasHistory = job?.kind === "render" && place.view !== "profile" && (place.view === "picture" || place.pixel !== undefined) && !(place.view === "shader" && place.stage !== "fragment");
   const rendered = job && otherHalf(capture, job, "render");
   const binned = job?.kind === "render" ? otherHalf(capture, job, "bin") : undefined;
   return (
@@ -123,7 +128,7 @@ function Page({ capture }: { capture: Capture }) {
       </header>
       <Timeline {...props} />
       <Tree {...props} />
-      <main class={place.view === "profile" ? "wide" : ""}>
+      <main class={hasHistory ? "" : "wide"}>
         {place.patch !== "" && (
           <p class="edits" role="status">
             <b>Edited:</b> {place.patch.split("\n").map((line) => <code key={line}>{line}</code>)}
@@ -142,9 +147,7 @@ function Page({ capture }: { capture: Capture }) {
         )}
         {job && place.view === "listing" && <Listing job={job.number} />}
       </main>
-      {place.view !== "profile" && (
-        <aside aria-label="Pixel history">{job?.kind === "render" ? <History place={place} move={move} /> : <p class="faint">Render jobs have a history of each pixel.</p>}</aside>
-      )}
+      {hasHistory && <aside aria-label="Pixel history"><History place={place} move={move} /></aside>}
     </>
   );
 }

@@ -5,6 +5,7 @@ import { kMaps, useAnswer } from "./address";
 import type { HeatMap, Place } from "./address";
 import { Histogram, Loupe } from "./closer";
 import { differenceOf, kDepth, kStencil, ofBuffer, ofMap, withBorders } from "./colors";
+import { DrawParts } from "./draw";
 import { hex } from "./text";
 
 const kMapNames: Record<HeatMap, string> = {
@@ -23,11 +24,12 @@ function usePicture(place: Place, before: boolean, side?: number) {
   const what = place.map ?? place.buffer;
   const key = [place.patch, place.job, place.draw ?? "all", before, place.layer, what, place.sample, side].join(" ");
   const parameters = { job: place.job, draw: place.draw, before: before ? 1 : undefined, layer: place.layer, other: side };
-  return useAnswer(side === kNoSide ? undefined : key, (signal) =>
-    place.map !== undefined
+  return useAnswer(side === kNoSide ? undefined : key, async (signal) => ({
+    ...(await (place.map !== undefined
       ? askPixels<Frame>("heat", { ...parameters, what: place.map }, signal)
-      : askPixels<Frame>("picture", { ...parameters, buffer: place.buffer, sample: place.sample }, signal),
-  );
+      : askPixels<Frame>("picture", { ...parameters, buffer: place.buffer, sample: place.sample }, signal))),
+    shows: { map: place.map, buffer: place.buffer },
+  }));
 }
 
 interface Props {
@@ -54,7 +56,7 @@ export function Picture({ place, draws, other, move }: Props) {
   const isBefore = before && place.draw !== undefined;
   // Both are asked for, so that they change at once.
   const after_ = usePicture(place, false);
-  const before_ = usePicture(place, place.draw !== undefined && (before || flickers));
+  const before_ = usePicture(place, true, place.draw !== undefined && (before || flickers) ? undefined : kNoSide);
   const answer = isBefore ? before_ : after_;
   const [compared, setCompared] = useState(false);
   const there = usePicture(place, isBefore, compared && other !== null ? 1 - place.other : kNoSide);
@@ -65,25 +67,25 @@ export function Picture({ place, draws, other, move }: Props) {
   if (answer.value) last.current = answer.value;
   const picture = answer.value ?? last.current;
   const frame = picture?.head;
+  // Until the answer to another question is there, the words are what was asked for before.
+  const shown = { ...place, ...picture?.shows };
 
-  const map = useMemo(() => (picture && place.map !== undefined ? ofMap(picture.words) : undefined), [picture, place.map]);
+  const map = useMemo(() => (picture && shown.map !== undefined ? ofMap(picture.words) : undefined), [picture]);
   const difference = useMemo(() => {
     if (!compared || !picture || !there.value || there.value.words.length !== picture.words.length) return undefined;
-    return differenceOf(picture.words, there.value.words, place.map === undefined && place.buffer !== kDepth);
-  }, [picture, there.value, compared, place.map, place.buffer]);
+    return differenceOf(picture.words, there.value.words, shown.map === undefined && shown.buffer !== kDepth);
+  }, [picture, there.value, compared]);
   const colors = useMemo(() => {
     if (!picture) return undefined;
     if (difference) return difference.colors;
-    const plain = map?.colors ?? ofBuffer(picture.words, place.buffer, picture.head, opaque);
+    const plain = map?.colors ?? ofBuffer(picture.words, shown.buffer, picture.head, opaque);
     const primitives = borders.value?.words;
     return wired && primitives?.length === plain.length ? withBorders(plain, primitives, picture.head.width) : plain;
-  }, [picture, map, difference, place.buffer, opaque, wired, borders.value]);
+  }, [picture, map, difference, opaque, wired, borders.value]);
   useEffect(() => {
     const context = canvas.current?.getContext("2d");
     if (!context || !frame || !colors || frame.width === 0 || colors.length !== frame.width * frame.height) return;
-    const bytes = new Uint8ClampedArray(colors.length * 4);
-    new Uint32Array(bytes.buffer).set(colors);
-    context.putImageData(new ImageData(bytes, frame.width, frame.height), 0, 0);
+    context.putImageData(new ImageData(new Uint8ClampedArray(colors.buffer, colors.byteOffset, colors.byteLength), frame.width, frame.height), 0, 0);
     if (!place.pixel) return;
     const [x, y] = place.pixel;
     context.strokeStyle = "#f0f";
@@ -165,7 +167,7 @@ export function Picture({ place, draws, other, move }: Props) {
         <span class="numbers" id="under">
           {frame.width}x{frame.height}
           {place.pixel && ` pixel ${place.pixel[0]},${place.pixel[1]}`}
-          {under !== undefined && ` ${place.map === undefined ? hex(under) : under}`}
+          {under !== undefined && ` ${shown.map === undefined ? hex(under) : under}`}
           {map && `, at most ${map.most}`}
           {difference && `, ${difference.count} pixels differ`}
           {compared && there.value && picture.words.length !== there.value.words.length && ", the other picture has another size"}
@@ -182,25 +184,11 @@ export function Picture({ place, draws, other, move }: Props) {
       )}
       {closer && !frame.problem && colors && (
         <div class="closer" id="numbers">
-          <Loupe words={picture.words} colors={colors} frame={frame} place={place} move={move} />
-          <Histogram words={picture.words} frame={frame} place={place} />
+          <Loupe words={picture.words} colors={colors} frame={frame} place={shown} move={move} />
+          <Histogram words={picture.words} frame={frame} place={shown} />
         </div>
       )}
-      {draw && (
-        <section>
-          <h2>Draw {draw.number}</h2>
-          <ul class="state">
-            <li>{draw.vertices} vertices are shaded, {draw.primitives} primitives stand in {draw.entries} entries of tile lists</li>
-            {draw.programs.map((program) => (
-              <li key={program.stage}>
-                {program.stage} program {program.code}{" "}
-                <button onClick={() => move({ view: "program", code: Number(program.code) })}>explain</button>
-              </li>
-            ))}
-            {draw.state.map((line) => <li>{line}</li>)}
-          </ul>
-        </section>
-      )}
+      {draw && <DrawParts key={`${place.job} ${draw.number}`} draw={draw} place={place} move={move} />}
     </div>
   );
 }

@@ -1,11 +1,12 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ask, askPixels } from "./api";
-import type { Explanation, Job, Steps, Texture, Time } from "./api";
+import { ask } from "./api";
+import type { Explanation, Job, Steps, Time } from "./api";
 import { useAnswer } from "./address";
 import type { Place } from "./address";
 import { conditionOf, firstIn, kConditionHelp } from "./conditions";
-import { formOf, hex, word } from "./text";
+import { formOf, word } from "./text";
 import type { Form } from "./text";
+import { TextureView } from "./texture";
 
 /// Instructions that are asked for at a time.
 const kWindow = 512;
@@ -41,41 +42,6 @@ function stateAfter(steps: Steps, step: number): State {
     flags = one.flags;
   }
   return { registers, flags, changed };
-}
-
-function TextureView({ job, words }: { job: number; words: [number, number, number, number] }) {
-  const canvas = useRef<HTMLCanvasElement>(null);
-  const [level, setLevel] = useState(0);
-  const answer = useAnswer(`${job} ${words} ${level}`, (signal) =>
-    askPixels<Texture>("texture", { job, p0: words[0], p1: words[1], p2: words[2], p3: words[3], level }, signal),
-  );
-  const texture = answer.value?.head;
-  useEffect(() => {
-    const context = canvas.current?.getContext("2d");
-    if (!context || !texture || !answer.value || answer.value.words.length === 0) return;
-    const bytes = new Uint8ClampedArray(answer.value.words.length * 4);
-    new Uint32Array(bytes.buffer).set(answer.value.words);
-    context.putImageData(new ImageData(bytes, texture.width, texture.height), 0, 0);
-  }, [answer.value]);
-  if (answer.error) return <p class="bad">{answer.error}</p>;
-  if (!texture) return <p class="faint">...</p>;
-  return (
-    <article class="event texture">
-      <div>
-        <b>{texture.format}</b> {texture.width}x{texture.height}
-        {texture.depth > 1 ? `x${texture.depth}` : ""}, at {texture.address}
-      </div>
-      <div class="faint">
-        {texture.tiling}; {texture.texel_bytes} bytes a texel or block, {texture.stride} a row; configuration {hex(words[0])}
-      </div>
-      {texture.levels > 1 && (
-        <label>
-          Level <input type="number" min={0} max={texture.levels - 1} value={level} onInput={(event) => setLevel(Number(event.currentTarget.value))} />
-        </label>
-      )}
-      {texture.problem ? <p class="bad">{texture.problem}</p> : <canvas ref={canvas} width={texture.width} height={texture.height} style={{ maxWidth: "256px" }} />}
-    </article>
-  );
 }
 
 interface Props {
@@ -156,7 +122,7 @@ export function Shader({ job, place, time, move }: Props) {
           {stages.map((stage) => <option>{stage}</option>)}
         </select>
         <label>
-          Thread <input id="thread" type="number" min={0} max={Math.max((steps?.threads ?? 1) - 1, 0)} value={thread}
+          Thread <input id="thread" type="number" min={0} max={steps?.threads ? steps.threads - 1 : undefined} value={thread}
             onChange={(event) => move({ thread: Number(event.currentTarget.value), step: 0 })} />
         </label>
         <span class="faint">{ofPixel ? `of the tile of pixel ${place.pixel!.join(",")}` : "of the job"}</span>

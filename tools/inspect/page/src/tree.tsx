@@ -40,6 +40,7 @@ export function goToJob(job: Pick<Job, "number" | "kind">): Partial<Place> {
     view: job.kind === "render" ? "picture" : job.kind === "compute" ? "shader" : "listing",
     stage: job.kind === "compute" ? "compute" : job.kind === "bin" ? "coordinate" : "fragment",
     pixel: undefined,
+    vertex: undefined,
   };
 }
 
@@ -85,7 +86,7 @@ export function Tree({ capture, place, draws, times, otherTimes, move }: Props) 
                     const clocks = time?.draws?.[draw.number]?.clocks;
                     return (
                       <li key={draw.number}>
-                        <button class="row draw" data-draw={draw.number} aria-selected={draw.number === place.draw} onClick={() => move({ draw: draw.number })}>
+                        <button class="row draw" data-draw={draw.number} aria-selected={draw.number === place.draw} onClick={() => move({ draw: draw.number, vertex: undefined })}>
                           <span>{drawText(draw)}</span>
                           <span class="faint" title="clocks of QPUs">{clocks === undefined ? "" : `${clocks} clk`}
                             <Difference here={clocks} there={otherTimes.get(job.number)?.draws?.[draw.number]?.clocks} /></span>

@@ -1,0 +1,112 @@
+#include "gpu/qpu/graph/evaluate.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "gpu/base/lanes.h"
+#include "gpu/base/vector.h"
+#include "gpu/qpu/run/sfu.h"
+#include "gpu/qpu/run/vc4_alu.h"
+
+namespace v3d::qpu::graph {
+namespace {
+
+constexpr uint32_t mask_of(bool holds) { return holds ? ~0u : 0; }
+
+/// fn of each part of so many bits.
+template <int kBits, typename Fn>
+uint32_t by_parts_of(uint32_t a, uint32_t b, Fn fn) {
+  constexpr uint32_t kMask = (1u << kBits) - 1;
+  uint32_t result = 0;
+  for (int at = 0; at < 32; at += kBits) result |= (fn(a >> at & kMask, b >> at & kMask) & kMask) << at;
+  return result;
+}
+
+uint32_t of_interpreter(vc4::Op op, uint32_t a, uint32_t b) {
+  return vc4::find_alu(op)(splat(a), splat(b))[0];
+}
+
+uint32_t float_bits(float v) { return std::bit_cast<uint32_t>(v); }
+
+}  // namespace
+
+uint32_t evaluate(Op op, uint32_t a, uint32_t b, uint32_t c) {
+  const auto x = static_cast<int32_t>(a), y = static_cast<int32_t>(b);
+  switch (op) {
+    case Op::kAdd:
+      return a + b;
+    case Op::kSub:
+      return a - b;
+    case Op::kMul:
+      return a * b;
+    case Op::kAnd:
+      return a & b;
+    case Op::kAndNot:
+      return ~a & b;
+    case Op::kOr:
+      return a | b;
+    case Op::kXor:
+      return a ^ b;
+    case Op::kShl:
+      return b < 32 ? a << b : 0;
+    case Op::kShr:
+      return b < 32 ? a >> b : 0;
+    case Op::kSar:
+      return static_cast<uint32_t>(x >> std::min(b, 31u));
+    case Op::kMin:
+      return static_cast<uint32_t>(std::min(x, y));
+    case Op::kMax:
+      return static_cast<uint32_t>(std::max(x, y));
+    case Op::kLeadingZeros:
+      return static_cast<uint32_t>(std::countl_zero(a));
+    case Op::kEqual:
+      return mask_of(a == b);
+    case Op::kAbove:
+      return mask_of(x > y);
+    case Op::kAboveUnsigned:
+      return mask_of(a > b);
+    case Op::kChoose:
+      return a != 0 ? b : c;
+    case Op::kMulHalves:
+      return by_parts_of<16>(a, b, [](uint32_t m, uint32_t n) { return m * n; });
+    case Op::kAddHalves:
+      return by_parts_of<16>(a, b, [](uint32_t m, uint32_t n) { return m + n; });
+    case Op::kUpperBytes:
+      return by_parts_of<16>(a, b, [](uint32_t m, uint32_t) { return m >> 8; });
+    case Op::kMinBytes:
+      return by_parts_of<8>(a, b, [](uint32_t m, uint32_t n) { return std::min(m, n); });
+    case Op::kMaxBytes:
+      return by_parts_of<8>(a, b, [](uint32_t m, uint32_t n) { return std::max(m, n); });
+    case Op::kAddBytes:
+      return by_parts_of<8>(a, b, [](uint32_t m, uint32_t n) { return std::min(m + n, 255u); });
+    case Op::kSubBytes:
+      return by_parts_of<8>(a, b, [](uint32_t m, uint32_t n) { return m - std::min(m, n); });
+    case Op::kSum:
+      return of_interpreter(vc4::Op::kFadd, a, b);
+    case Op::kProduct:
+      return of_interpreter(vc4::Op::kFmul, a, b);
+    case Op::kFloatOf:
+      return of_interpreter(vc4::Op::kItof, a, 0);
+    case Op::kAddNearest:
+      return float_bits(std::bit_cast<float>(a) + std::bit_cast<float>(b));
+    case Op::kMulNearest:
+    case Op::kMulExact:
+      return float_bits(std::bit_cast<float>(a) * std::bit_cast<float>(b));
+    case Op::kFloor:
+      return float_bits(floor(splat(std::bit_cast<float>(a)))[0]);
+    case Op::kReciprocal:
+      return float_bits(sfu::recip(splat(std::bit_cast<float>(a)))[0]);
+    case Op::kReciprocalRoot:
+      return float_bits(sfu::rsqrt(splat(std::bit_cast<float>(a)))[0]);
+    case Op::kExp2:
+      return float_bits(sfu::exp2(splat(std::bit_cast<float>(a)))[0]);
+    case Op::kLog2:
+      return float_bits(sfu::log2(splat(std::bit_cast<float>(a)))[0]);
+    case Op::kTruncate:
+      return static_cast<uint32_t>(static_cast<int32_t>(std::bit_cast<float>(a)));
+    default:
+      return 0;
+  }
+}
+
+}  // namespace v3d::qpu::graph

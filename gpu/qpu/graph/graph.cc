@@ -1,0 +1,196 @@
+#include "gpu/qpu/graph/graph.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "gpu/qpu/graph/evaluate.h"
+
+namespace v3d::qpu::graph {
+namespace {
+
+constexpr uint32_t kAllOnes = ~0u;
+
+size_t hash_of(const Node& node) {
+  uint64_t h = static_cast<uint64_t>(node.op) * 0x9e3779b97f4a7c15u;
+  for (const Id id : node.operands) h = (h ^ id) * 0xff51afd7ed558ccdu;
+  h = (h ^ node.immediate) * 0xc4ceb9fe1a85ec53u;
+  return static_cast<size_t>(h ^ h >> 32);
+}
+
+bool is_source(Op op) { return info(op).operands == 0; }
+
+}  // namespace
+
+const OpInfo& info(Op op) {
+  static constexpr OpInfo kInfos[kNumOps] = {
+#define V3D_GRAPH_OP(name, text, operands, immediate, traits) \
+  {text, operands, immediate, static_cast<uint8_t>(traits)},
+#include "gpu/qpu/graph/operations.def"
+  };
+  return kInfos[static_cast<size_t>(op)];
+}
+
+Id Graph::append(const Node& node) {
+  if (!is_full()) nodes_.push_back(node);
+  return static_cast<Id>(nodes_.size() - 1);
+}
+
+Id Graph::find_or_append(const Node& node) {
+  if (in_table_ * 2 >= table_.size()) {  // to twice the room, or the first
+    std::vector<Id> old =
+        std::exchange(table_, std::vector<Id>(std::max<size_t>(256, table_.size() * 2), kNoNode));
+    for (const Id id : old) {
+      if (id == kNoNode) continue;
+      size_t at = hash_of(nodes_[id]) & (table_.size() - 1);
+      while (table_[at] != kNoNode) at = (at + 1) & (table_.size() - 1);
+      table_[at] = id;
+    }
+  }
+  size_t at = hash_of(node) & (table_.size() - 1);
+  for (; table_[at] != kNoNode; at = (at + 1) & (table_.size() - 1))
+    if (nodes_[table_[at]] == node) return table_[at];
+  if (!is_full()) {
+    table_[at] = static_cast<Id>(nodes_.size());
+    ++in_table_;
+  }
+  return append(node);
+}
+
+Id Graph::folded(const Node& node) {
+  uint32_t values[3] = {};
+  for (int n = 0; n < info(node.op).operands; ++n) {
+    if (!is_constant(node.operands[n])) return kNoNode;
+    values[n] = nodes_[node.operands[n]].immediate;
+  }
+  return constant(evaluate(node.op, values[0], values[1], values[2]));
+}
+
+/// Of two operands, the second one a constant if any is and they may change places.
+Id Graph::simpler_words(const Node& node) {
+  const Id a = node.operands[0], b = node.operands[1];
+  switch (node.op) {
+    case Op::kAdd:
+    case Op::kShl:
+    case Op::kShr:
+    case Op::kSar:
+    case Op::kSub:
+    case Op::kOr:
+    case Op::kXor:
+    case Op::kSubBytes:
+    case Op::kAddHalves:
+      if (is_constant(b, 0)) return a;
+      if (a == b && (node.op == Op::kSub || node.op == Op::kXor || node.op == Op::kSubBytes))
+        return constant(0);
+      if (a == b && node.op == Op::kOr) return a;
+      if (node.op == Op::kOr && is_constant(b, kAllOnes)) return b;
+      // ~~v, as masks are inverted.
+      if (node.op == Op::kXor && is_constant(b) && nodes_[a].op == Op::kXor &&
+          is_constant(nodes_[a].operands[1]))
+        return make({.op = Op::kXor,
+                     .operands = {nodes_[a].operands[0],
+                                  constant(nodes_[b].immediate ^ nodes_[nodes_[a].operands[1]].immediate)}});
+      return kNoNode;
+    case Op::kAnd:
+      if (is_constant(b, 0) || a == b) return b;
+      return is_constant(b, kAllOnes) ? a : kNoNode;
+    case Op::kMul:
+      if (is_constant(b, 0)) return b;
+      return is_constant(b, 1) ? a : kNoNode;
+    case Op::kMin:
+    case Op::kMax:
+    case Op::kMinBytes:
+    case Op::kMaxBytes:
+      return a == b ? a : kNoNode;
+    case Op::kEqual:
+      return a == b ? constant(kAllOnes) : kNoNode;
+    case Op::kAbove:
+    case Op::kAboveUnsigned:
+      return a == b ? constant(0) : kNoNode;
+    default:
+      return kNoNode;
+  }
+}
+
+Id Graph::simpler(const Node& node) {
+  if (is_source(node.op)) return kNoNode;
+  if (const Id id = folded(node); id != kNoNode) return id;
+  if (node.op == Op::kChoose) {
+    const auto [mask, a, b] = node.operands;
+    if (a == b) return a;
+    if (is_constant(mask)) return nodes_[mask].immediate != 0 ? a : b;
+    // Of an inverted mask the other way round.
+    if (nodes_[mask].op == Op::kXor && is_constant(nodes_[mask].operands[1], kAllOnes))
+      return make({.op = Op::kChoose, .operands = {nodes_[mask].operands[0], b, a}});
+    return kNoNode;
+  }
+  return simpler_words(node);
+}
+
+Id Graph::make(Node node) {
+  if (has(node.op, kStays)) return append(node);
+  node.step = 0;
+  if (has(node.op, kCommutes)) {
+    Id &a = node.operands[0], &b = node.operands[1];
+    if (is_constant(a) ? !is_constant(b) : !is_constant(b) && a > b) std::swap(a, b);
+  }
+  if (!has(node.op, kCalls))
+    if (const Id id = simpler(node); id != kNoNode) return id;
+  return find_or_append(node);
+}
+
+namespace {
+
+Node with_operands(Node node, const std::vector<Id>& renamed) {
+  for (int n = 0; n < info(node.op).operands; ++n) node.operands[n] = renamed[node.operands[n]];
+  return node;
+}
+
+}  // namespace
+
+Graph simplified(const Graph& graph) {
+  Graph result;
+  std::vector<Id> renamed;
+  renamed.reserve(graph.nodes().size());
+  for (const Node& node : graph.nodes()) renamed.push_back(result.make(with_operands(node, renamed)));
+  return result;
+}
+
+Graph without_dead(const Graph& graph) {
+  const std::vector<Node>& nodes = graph.nodes();
+  std::vector<bool> lives(nodes.size(), false);
+  for (size_t n = nodes.size(); n-- > 0;) {
+    lives[n] = lives[n] || has(nodes[n].op, kStays);
+    if (!lives[n]) continue;
+    for (int i = 0; i < info(nodes[n].op).operands; ++i) lives[nodes[n].operands[i]] = true;
+  }
+  Graph result;
+  std::vector<Id> renamed(nodes.size(), kNoNode);
+  for (size_t n = 0; n < nodes.size(); ++n)
+    if (lives[n]) renamed[n] = result.append(with_operands(nodes[n], renamed));
+  return result;
+}
+
+Graph by_rounding(const Graph& graph) {
+  const std::vector<Node>& nodes = graph.nodes();
+  Graph result;
+  std::vector<Id> renamed(nodes.size(), kNoNode), waiting;
+  const auto append = [&](size_t n) { renamed[n] = result.append(with_operands(nodes[n], renamed)); };
+  for (size_t n = 0; n < nodes.size(); ++n) {
+    bool needs_waiting = false;
+    for (int i = 0; i < info(nodes[n].op).operands; ++i)
+      needs_waiting = needs_waiting || renamed[nodes[n].operands[i]] == kNoNode;
+    const bool may_wait = !has(nodes[n].op, kStays) && !has(nodes[n].op, kTowardZero);
+    if (may_wait && (needs_waiting || has(nodes[n].op, kToNearest))) {
+      waiting.push_back(static_cast<Id>(n));
+      continue;
+    }
+    if (needs_waiting) {
+      for (const Id id : waiting) append(id);
+      waiting.clear();
+    }
+    append(n);
+  }
+  return result;
+}
+
+}  // namespace v3d::qpu::graph

@@ -1,0 +1,94 @@
+/// A Graph is what a stretch of a program computes and does, as nodes that refer to earlier ones:
+/// docs/graph.md. A value is 16 lanes of 32 bits; of masks each lane is all ones or 0.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+namespace v3d::qpu::graph {
+
+enum class Op : uint8_t {
+#define V3D_GRAPH_OP(name, text, operands, immediate, traits) k##name,
+#include "gpu/qpu/graph/operations.def"
+};
+inline constexpr int kNumOps = static_cast<int>(Op::kStoreMask) + 1;
+
+/// What Node::immediate is.
+enum Immediate : uint8_t {
+  kNoImmediate,
+  kBits,    ///< a word of every lane
+  kOffset,  ///< bytes from the begin of the thread
+  kNumber,  ///< of a port, say
+};
+
+enum Traits : uint8_t {
+  kNoTraits = 0,
+  kCommutes = 1,
+  kStays = 2,  ///< it is neither left out nor moved beyond another that stays
+  kCalls = 4,  ///< a function of the interpreter does it
+  kTowardZero = 8,
+  kToNearest = 16,
+};
+
+struct OpInfo {
+  const char* text;
+  uint8_t operands;
+  Immediate immediate;
+  uint8_t traits;  ///< Traits
+};
+const OpInfo& info(Op op);
+inline bool has(Op op, Traits trait) { return (info(op).traits & trait) != 0; }
+
+using Id = uint16_t;
+inline constexpr Id kNoNode = std::numeric_limits<Id>::max();
+
+struct Node {
+  Op op;
+  uint8_t step = 0;  ///< the instruction, for those that may fail
+  Id operands[3] = {kNoNode, kNoNode, kNoNode};
+  uint32_t immediate = 0;
+  bool operator==(const Node&) const = default;
+};
+
+class Graph {
+ public:
+  /// A graph with more is of no use.
+  static constexpr size_t kMaxNodes = 16384;
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const Node& operator[](Id id) const { return nodes_[id]; }
+  bool is_full() const { return nodes_.size() >= kMaxNodes; }
+
+  /// As it is. Of a full graph the result is its last node.
+  Id append(const Node& node);
+  /// A node with this meaning: an earlier one, a constant, or one of its operands, where that is the same.
+  Id make(Node node);
+  Id constant(uint32_t bits) { return make({.op = Op::kConst, .immediate = bits}); }
+  bool is_constant(Id id) const { return nodes_[id].op == Op::kConst; }
+  bool is_constant(Id id, uint32_t bits) const { return is_constant(id) && nodes_[id].immediate == bits; }
+
+ private:
+  Id find_or_append(const Node& node);
+  /// What a node is that needs none of its own; kNoNode if it does.
+  Id simpler(const Node& node);
+  Id simpler_words(const Node& node);
+  Id folded(const Node& node);
+
+  std::vector<Node> nodes_;
+  std::vector<Id> table_;  // of those that make() made, by hash
+  size_t in_table_ = 0;
+};
+
+// ---- Passes: graph to graph
+
+/// Every node made again: equal ones are one, and what is known is a constant.
+Graph simplified(const Graph& graph);
+/// Without the nodes that nothing needs.
+Graph without_dead(const Graph& graph);
+/// What is rounded to nearest, and what only needs such values, as late as possible and then together: hosts
+/// that change their rounding for it change it seldom.
+Graph by_rounding(const Graph& graph);
+
+}  // namespace v3d::qpu::graph

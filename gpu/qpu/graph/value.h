@@ -1,0 +1,67 @@
+/// These are the operations of lane expressions (gpu/qpu/run/vc4_lanes.h) on nodes of a graph: evaluating an
+/// expression makes its nodes.
+#pragma once
+
+#include <cstdint>
+
+#include "gpu/qpu/graph/graph.h"
+
+namespace v3d::qpu::graph {
+
+struct Value {
+  Graph* graph = nullptr;
+  Id id = kNoNode;
+};
+
+inline Value constant(Graph& graph, uint32_t bits) { return {&graph, graph.constant(bits)}; }
+inline Value make(Op op, Value a) {
+  return {a.graph, a.graph->make({.op = op, .operands = {a.id, kNoNode, kNoNode}})};
+}
+inline Value make(Op op, Value a, Value b) {
+  return {a.graph, a.graph->make({.op = op, .operands = {a.id, b.id, kNoNode}})};
+}
+inline Value make(Op op, Value a, Value b, Value c) {
+  return {a.graph, a.graph->make({.op = op, .operands = {a.id, b.id, c.id}})};
+}
+
+#define V3D_GRAPH_OPERATOR(symbol, op)                                                             \
+  inline Value operator symbol(Value a, Value b) { return make(op, a, b); }                        \
+  inline Value operator symbol(Value a, uint32_t b) { return make(op, a, constant(*a.graph, b)); } \
+  inline Value operator symbol(uint32_t a, Value b) { return make(op, constant(*b.graph, a), b); }
+V3D_GRAPH_OPERATOR(+, Op::kAdd)
+V3D_GRAPH_OPERATOR(-, Op::kSub)
+V3D_GRAPH_OPERATOR(*, Op::kMul)
+V3D_GRAPH_OPERATOR(&, Op::kAnd)
+V3D_GRAPH_OPERATOR(|, Op::kOr)
+V3D_GRAPH_OPERATOR(^, Op::kXor)
+V3D_GRAPH_OPERATOR(<<, Op::kShl)
+V3D_GRAPH_OPERATOR(>>, Op::kShr)
+#undef V3D_GRAPH_OPERATOR
+inline Value operator~(Value a) { return a ^ ~0u; }
+inline Value operator-(Value a) { return 0u - a; }
+
+inline Value equal_words(Value a, Value b) { return make(Op::kEqual, a, b); }
+inline Value above(Value a, Value b) { return make(Op::kAbove, a, b); }
+inline Value above_unsigned(Value a, Value b) { return make(Op::kAboveUnsigned, a, b); }
+inline Value choose(Value mask, Value a, Value b) { return make(Op::kChoose, mask, a, b); }
+inline Value least(Value a, Value b) { return make(Op::kMin, a, b); }
+inline Value greatest(Value a, Value b) { return make(Op::kMax, a, b); }
+inline Value shifted_right_signed(Value a, Value n) { return make(Op::kSar, a, n); }
+inline Value leading_zeros(Value a) { return make(Op::kLeadingZeros, a); }
+inline Value halves_product(Value a, Value b) { return make(Op::kMulHalves, a, b); }
+inline Value halves_sum(Value a, Value b) { return make(Op::kAddHalves, a, b); }
+inline Value halves_upper_byte(Value a) { return make(Op::kUpperBytes, a); }
+inline Value bytes_least(Value a, Value b) { return make(Op::kMinBytes, a, b); }
+inline Value bytes_greatest(Value a, Value b) { return make(Op::kMaxBytes, a, b); }
+inline Value bytes_sum(Value a, Value b) { return make(Op::kAddBytes, a, b); }
+inline Value bytes_difference(Value a, Value b) { return make(Op::kSubBytes, a, b); }
+inline Value product_to_nearest(Value a, Value b) { return make(Op::kMulNearest, a, b); }
+inline Value sum_to_nearest(Value a, Value b) { return make(Op::kAddNearest, a, b); }
+inline Value exact_product(Value a, Value b) { return make(Op::kMulExact, a, b); }
+inline Value rounded_down(Value a) { return make(Op::kFloor, a); }
+inline Value truncated(Value a) { return make(Op::kTruncate, a); }
+inline Value sum_toward_zero(Value a, Value b) { return make(Op::kSum, a, b); }
+inline Value product_toward_zero(Value a, Value b) { return make(Op::kProduct, a, b); }
+inline Value float_of_integer(Value a) { return make(Op::kFloatOf, a); }
+
+}  // namespace v3d::qpu::graph

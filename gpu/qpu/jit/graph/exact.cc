@@ -1,0 +1,82 @@
+/// @file Sums and products whose results the host does not give: a function of the interpreter computes them.
+
+#include "gpu/qpu/jit/graph/calls.h"
+#include "gpu/qpu/jit/graph/emitter.h"
+#include "gpu/qpu/jit/graph/frame.h"
+
+namespace v3d::qpu::jit {
+namespace {
+
+constexpr uint32_t kSign = 0x80000000;
+
+}  // namespace
+
+/// Of a value that only sums and products take, whose own zeros are positive whatever those of their operands
+/// are.
+void GraphEmitter::find_loose_zeros() {
+  const auto& nodes = graph_.nodes();
+  zero_is_loose_.assign(nodes.size(), true);
+  for (size_t n = nodes.size(); n-- > 0;) {
+    const Node& node = nodes[n];
+    for (int i = 0; i < graph::info(node.op).operands; ++i) {
+      const bool changes_sign = node.op == Op::kXor && graph_.is_constant(node.operands[1], kSign);
+      const bool passes_on = changes_sign || (node.op == Op::kChoose && i != 0);
+      const bool is_loose =
+          node.op == Op::kSum || node.op == Op::kProduct || (passes_on && zero_is_loose_[n]);
+      if (!is_loose) zero_is_loose_[node.operands[i]] = false;
+    }
+  }
+}
+
+void GraphEmitter::unsure_results() {
+  Xbyak::Label routines[2];
+  bool has[2] = {};
+  for (Unsure& u : unsure_) {
+    const int which = u.op == Op::kProduct;
+    has[which] = true;
+    L(u.entry);
+    for (int n = 0; n < 2; ++n) {
+      for (int p = 0; p < parts_; ++p) {
+        Vector from = u.operands[n].unit >= 0 ? vector(u.operands[n].unit, p) : vector(u.to, p);
+        if (u.operands[n].unit < 0) {
+          const Xbyak::Address& memory = u.memory[static_cast<size_t>(p)];
+          if (memory.isBroadcast())
+            vpbroadcastd(from, ptr[rip + constants_[graph_[u.operands[n].id].immediate]]);
+          else
+            vmovups(from, memory);
+        }
+        vmovaps(ptr[rsp + kOperands + kLaneBytes * n + 32 * p], from);
+      }
+    }
+    call(routines[which]);
+    for (int p = 0; p < parts_; ++p) vmovaps(vector(u.to, p), ptr[rsp + kOperands + 32 * p]);
+    jmp(u.back, T_NEAR);
+  }
+  for (int which = 0; which < 2; ++which)
+    if (has[which]) unsure_routine(which ? Op::kProduct : Op::kSum, routines[which]);
+}
+
+/// Leaves all vector registers as they are.
+void GraphEmitter::unsure_routine(Op op, Xbyak::Label& label) {
+  constexpr int kReturn = 8;
+  const auto for_each = [&](auto fn) {
+    for (int n = 0; n < (wide_ ? 32 : 16); ++n)
+      fn(Vector(wide_ ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, n),
+         ptr[rsp + 2 * kReturn + kSaved + (wide_ ? 64 : 32) * n]);
+  };
+  L(label);
+  sub(rsp, kReturn);
+  for_each([&](const Vector& v, const Xbyak::Address& to) { vmovups(to, v); });
+  ldmxcsr(ptr[rsp + 2 * kReturn + kHostMode]);
+  lea(rdi, ptr[rsp + 2 * kReturn + kOperands]);
+  lea(rsi, ptr[rsp + 2 * kReturn + kOperands + kLaneBytes]);
+  mov(rax, reinterpret_cast<size_t>(find_exact(op)));
+  vzeroupper();
+  call(rax);
+  ldmxcsr(ptr[rip + mode_]);
+  for_each([&](const Vector& v, const Xbyak::Address& from) { vmovups(v, from); });
+  add(rsp, kReturn);
+  ret();
+}
+
+}  // namespace v3d::qpu::jit

@@ -1,0 +1,24 @@
+/// What code of graphs has in the host's registers, and its frame: offsets from rsp.
+#pragma once
+
+#include <xbyak/xbyak.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace v3d::qpu::jit {
+
+inline constexpr int kLaneBytes = 64;  // of a value
+inline constexpr int kHostMode = 0,    // MXCSR as it was
+    kOperands = 64,                    // of calls
+    kSaved = kOperands + 3 * kLaneBytes, kSavedBytes = 32 * kLaneBytes, kSlots = kSaved + kSavedBytes;
+
+inline constexpr Xbyak::Reg64 kThread(Xbyak::Operand::RBX),
+    kUniforms(Xbyak::Operand::R12),  // the next uniform's address
+    kVaryings(Xbyak::Operand::R13),
+    kMemory(Xbyak::Operand::R14);  // the host's address of 0
+
+/// Of a member of the thread.
+constexpr int offset_of(size_t offset) { return static_cast<int>(offset); }
+
+}  // namespace v3d::qpu::jit

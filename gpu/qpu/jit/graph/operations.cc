@@ -1,0 +1,303 @@
+/// @file Code of operations on values.
+
+#include <algorithm>
+
+#include "gpu/qpu/jit/graph/emitter.h"
+#include "gpu/qpu/jit/graph/frame.h"
+
+namespace v3d::qpu::jit {
+namespace {
+
+constexpr int kNotEqual = 4;               // of floats; what is no number is not equal
+constexpr int kNotLess = 5, kGreater = 6;  // of integers
+constexpr uint8_t kDown = 1 | 8;           // without exceptions
+constexpr uint8_t kMaskOrOther = 0xca;     // vpternlogd: a ? b : c
+constexpr uint32_t kLargest = 0x7f7fffff, kMagnitude = 0x7fffffff, kSign = 0x80000000;
+
+}  // namespace
+
+template <typename Fn>
+void GraphEmitter::with(const Last& last, int part, bool spreads, Fn fn) {
+  if (last.unit >= 0)
+    fn(vector(last.unit, part));
+  else
+    fn(memory_of(last.id, part, spreads));
+}
+
+template <typename Fn>
+void GraphEmitter::binary(const Node& node, Fn fn, bool spreads) {
+  Id a = node.operands[0], b = node.operands[1];
+  if (graph::has(node.op, graph::kCommutes) && places_[a].unit < 0 && places_[b].unit >= 0) std::swap(a, b);
+  const int first = in_register(a);
+  const Last last = last_operand(b, spreads);
+  const int to = result(node);
+  for (int p = 0; p < parts_; ++p)
+    with(last, p, spreads, [&](const Xbyak::Operand& o) { fn(vector(to, p), vector(first, p), o); });
+}
+
+template <typename Fn>
+void GraphEmitter::unary(const Node& node, Fn fn) {
+  const Last last = last_operand(node.operands[0]);
+  const int to = result(node);
+  for (int p = 0; p < parts_; ++p)
+    with(last, p, true, [&](const Xbyak::Operand& o) { fn(vector(to, p), o); });
+}
+
+/// @param Fn  the instruction for two registers and an operand of any kind
+#define V3D_BINARY(op, instruction, spreads)                                                            \
+  case Op::op:                                                                                          \
+    binary(                                                                                             \
+        node, [&](const Vector& d, const Vector& a, const Xbyak::Operand& b) { instruction(d, a, b); }, \
+        spreads);                                                                                       \
+    return true;
+#define V3D_BITWISE(op, narrow, wide)                                             \
+  case Op::op:                                                                    \
+    binary(node, [&](const Vector& d, const Vector& a, const Xbyak::Operand& b) { \
+      wide_ ? wide(d, a, b) : narrow(d, a, b);                                    \
+    });                                                                           \
+    return true;
+
+bool GraphEmitter::emit_words(const Node& node) {
+  switch (node.op) {
+    V3D_BINARY(kAdd, vpaddd, true)
+    V3D_BINARY(kSub, vpsubd, true)
+    V3D_BINARY(kMul, vpmulld, true)
+    V3D_BINARY(kMin, vpminsd, true)
+    V3D_BINARY(kMax, vpmaxsd, true)
+    V3D_BITWISE(kAnd, vpand, vpandd)
+    V3D_BITWISE(kAndNot, vpandn, vpandnd)
+    V3D_BITWISE(kOr, vpor, vpord)
+    V3D_BITWISE(kXor, vpxor, vpxord)
+    case Op::kShl:
+    case Op::kShr:
+    case Op::kSar:
+      shift(node);
+      return true;
+    case Op::kEqual:
+    case Op::kAbove:
+    case Op::kAboveUnsigned:
+      compare(node);
+      return true;
+    case Op::kChoose:
+      choose(node);
+      return true;
+    case Op::kLeadingZeros:
+      leading_zeros(node);
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool GraphEmitter::emit_parts(const Node& node) {
+  switch (node.op) {
+    V3D_BINARY(kMulHalves, vpmullw, false)
+    V3D_BINARY(kAddHalves, vpaddw, false)
+    V3D_BINARY(kMinBytes, vpminub, false)
+    V3D_BINARY(kMaxBytes, vpmaxub, false)
+    V3D_BINARY(kAddBytes, vpaddusb, false)
+    V3D_BINARY(kSubBytes, vpsubusb, false)
+    case Op::kUpperBytes: {
+      const int a = in_register(node.operands[0]), to = result(node);
+      for (int p = 0; p < parts_; ++p) vpsrlw(vector(to, p), vector(a, p), 8);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+bool GraphEmitter::emit_floats(const Node& node) {
+  switch (node.op) {
+    V3D_BINARY(kMulExact, vmulps, true)
+    case Op::kSum:
+    case Op::kProduct:
+      toward_zero(node);
+      return true;
+    case Op::kFloatOf:
+      float_of(node);
+      return true;
+    case Op::kAddNearest:
+    case Op::kMulNearest:
+      to_nearest(node);
+      return true;
+    case Op::kReciprocal:
+      reciprocal(node);
+      return true;
+    case Op::kReciprocalRoot:
+    case Op::kExp2:
+    case Op::kLog2:
+      special(node);
+      return true;
+    case Op::kFloor:
+      unary(node, [&](const Vector& d, const Xbyak::Operand& a) {
+        wide_ ? vrndscaleps(d, a, kDown) : vroundps(d, a, kDown);
+      });
+      return true;
+    case Op::kTruncate:
+      unary(node, [&](const Vector& d, const Xbyak::Operand& a) { vcvttps2dq(d, a); });
+      return true;
+    default:
+      return false;
+  }
+}
+#undef V3D_BINARY
+#undef V3D_BITWISE
+
+void GraphEmitter::shift(const Node& node) {
+  const Id count = node.operands[1];
+  if (!graph_.is_constant(count)) {
+    binary(node, [&](const Vector& d, const Vector& a, const Xbyak::Operand& b) {
+      node.op == Op::kShl ? vpsllvd(d, a, b) : node.op == Op::kShr ? vpsrlvd(d, a, b) : vpsravd(d, a, b);
+    });
+    return;
+  }
+  const auto bits = static_cast<uint8_t>(std::min(graph_[count].immediate, 32u));
+  const int a = in_register(node.operands[0]), to = result(node);
+  for (int p = 0; p < parts_; ++p) {
+    const Vector d = vector(to, p), from = vector(a, p);
+    node.op == Op::kShl   ? vpslld(d, from, bits)
+    : node.op == Op::kShr ? vpsrld(d, from, bits)
+                          : vpsrad(d, from, bits);
+  }
+}
+
+void GraphEmitter::compare(const Node& node) {
+  const bool is_unsigned = node.op == Op::kAboveUnsigned;
+  binary(node, [&](const Vector& d, const Vector& a, const Xbyak::Operand& b) {
+    if (wide_) {
+      if (node.op == Op::kEqual)
+        vpcmpeqd(k1, a, b);
+      else if (is_unsigned)
+        vpcmpud(k1, a, b, kGreater);
+      else
+        vpcmpgtd(k1, a, b);
+      vpmovm2d(d, k1);
+    } else if (node.op == Op::kEqual) {
+      vpcmpeqd(d, a, b);
+    } else if (is_unsigned) {  // their order is that of signed numbers with the sign changed
+      vmovdqa(scratch(1), ptr[rip + constants_[kSign]]);
+      vpxor(scratch(0), scratch(1), b);
+      vpxor(scratch(1), scratch(1), a);
+      vpcmpgtd(d, scratch(1), scratch(0));
+    } else {
+      vpcmpgtd(d, a, b);
+    }
+  });
+}
+
+void GraphEmitter::choose(const Node& node) {
+  const auto [mask, a, b] = node.operands;
+  const int of_mask = in_register(mask);
+  if (!wide_) {
+    const int of_b = in_register(b);
+    const Last last = last_operand(a);
+    const int to = result(node);
+    for (int p = 0; p < parts_; ++p)
+      with(last, p, true, [&](const Xbyak::Operand& o) {
+        vblendvps(vector(to, p), vector(of_b, p), o, vector(of_mask, p));
+      });
+    return;
+  }
+  const int of_a = in_register(a);
+  const Last last = last_operand(b);
+  // The mask's own register where that is free behind it.
+  const bool takes_mask = uses_.after_next(mask) == Uses::kNever && mask != a && mask != b;
+  int to = of_mask;
+  if (takes_mask) {
+    consume(node);
+    const Id id = static_cast<Id>(&node - graph_.nodes().data());
+    held_[static_cast<size_t>(to)] = id;
+    places_[id].unit = static_cast<int16_t>(to);
+  } else {
+    to = result(node, true);
+    vmovdqa32(vector(to, 0), vector(of_mask, 0));
+  }
+  with(last, 0, true,
+       [&](const Xbyak::Operand& o) { vpternlogd(vector(to, 0), vector(of_a, 0), o, kMaskOrOther); });
+}
+
+void GraphEmitter::leading_zeros(const Node& node) {
+  if (wide_) return unary(node, [&](const Vector& d, const Xbyak::Operand& a) { vplzcntd(d, a); });
+  const int a = in_register(node.operands[0]), to = result(node, true);
+  for (int p = 0; p < parts_; ++p) {
+    // The exponent of the first bit that is set, without bits after it that would round it up.
+    const Vector d = vector(to, p), t = scratch(0);
+    vpsrld(t, vector(a, p), 1);
+    vpandn(t, t, vector(a, p));
+    vcvtdq2ps(t, t);
+    vpsrld(t, t, 23);
+    vmovdqa(d, constant(127 + 31));
+    vpsubd(d, d, t);
+    vpminsd(d, d, constant(32));
+    vpmaxsd(d, d, constant(0));
+  }
+}
+
+/// Sums and products: as the host rounds them toward zero, but for results that are very large, or none,
+/// which a function of the interpreter computes.
+void GraphEmitter::toward_zero(const Node& node) {
+  set_mode(Mode::kOwn);
+  Id a = node.operands[0], b = node.operands[1];
+  if (places_[a].unit < 0 && places_[b].unit >= 0 && node.op == Op::kProduct) std::swap(a, b);
+  const int first = in_register(a);
+  const Last last = wide_ ? Last{b, in_register(b)} : last_operand(b);
+  unsure_.emplace_back();
+  Unsure& unsure = unsure_.back();
+  for (int p = 0; p < parts_; ++p)
+    if (last.unit < 0) unsure.memory.push_back(memory_of(b, p, true));
+  const int to = result(node, true);
+  unsure.op = node.op;
+  unsure.to = to;
+  unsure.operands[0] = {a, first};
+  unsure.operands[1] = last;
+  for (int p = 0; p < parts_; ++p) {
+    const Vector d = vector(to, p);
+    const auto apply = [&](const Xbyak::Operand& o) {
+      node.op == Op::kSum ? vaddps(d, vector(first, p), o) : vmulps(d, vector(first, p), o);
+    };
+    if (wide_)
+      apply(Xbyak::Zmm(last.unit) | T_rz_sae);
+    else
+      with(last, p, true, apply);
+    if (zero_is_loose_[static_cast<size_t>(&node - graph_.nodes().data())]) continue;
+    if (wide_) {  // zeros are positive
+      vptestmd(k1, d, constant(kMagnitude));
+      vmovdqa32(d | k1 | T_z, d);
+    } else {
+      vcmpps(scratch(0), d, constant(0), kNotEqual);
+      vandps(d, d, scratch(0));
+    }
+  }
+  if (wide_) {
+    vpaddd(scratch(0), vector(to, 0), vector(to, 0));
+    vpcmpud(k1, scratch(0), constant(2 * kLargest), kNotLess);
+    kortestw(k1, k1);
+  } else {
+    for (int p = 0; p < 2; ++p) vpand(scratch(p), vector(to, p), constant(kMagnitude));
+    vpmaxsd(scratch(0), scratch(0), scratch(1));
+    vpcmpgtd(scratch(0), scratch(0), constant(kLargest - 1));
+    vtestps(scratch(0), scratch(0));
+  }
+  jnz(unsure.entry, T_NEAR);
+  L(unsure.back);
+}
+
+void GraphEmitter::to_nearest(const Node& node) {
+  const auto apply = [&](const Vector& d, const Vector& a, const Xbyak::Operand& b) {
+    node.op == Op::kAddNearest ? vaddps(d, a, b) : vmulps(d, a, b);
+  };
+  if (!wide_) set_mode(Mode::kHost);
+  binary(node, apply);
+}
+
+void GraphEmitter::float_of(const Node& node) {
+  if (!wide_) {
+    set_mode(Mode::kOwn);
+    return unary(node, [&](const Vector& d, const Xbyak::Operand& a) { vcvtdq2ps(d, a); });
+  }
+  const int a = in_register(node.operands[0]), to = result(node);
+  vcvtdq2ps(vector(to, 0), Xbyak::Zmm(a) | T_rz_sae);
+}
+
+}  // namespace v3d::qpu::jit

@@ -1,0 +1,209 @@
+/// Compiled runs of V3D 2.1's instructions leave behind what the interpreter does, for each target that the
+/// host has.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "gpu/qpu/graph/text.h"
+#include "gpu/qpu/graph/vc4_front_end.h"
+#include "gpu/qpu/isa/vc4_assembler.h"
+#include "gpu/qpu/jit/jit.h"
+#include "gpu/qpu/jit/run_compiler.h"
+#include "gpu/qpu/run/vc4_alu.h"
+#include "tests/qpu/vc4_random.h"
+
+namespace v3d::qpu::vc4 {
+namespace {
+
+class Vc4Compiled : public RandomPrograms {
+ protected:
+  void SetUp() override {
+    for (const jit::Target target : {jit::Target::kAvx512, jit::Target::kAvx2})
+      if (jit::can_compile(target)) compilers.push_back(std::make_unique<jit::GraphCompiler>(target, 0));
+    if (compilers.empty()) GTEST_SKIP() << jit::why_no_target();
+  }
+
+  /// What has actions, and reaches units only now and then.
+  uint64_t dense_instruction() {
+    for (;;) {
+      Instruction i = decode(random());
+      if (i.form() != Form::kAlu && random() % 4) continue;
+      if (i.form() == Form::kBranch || i.form() == Form::kSemaphore || i.signal == Signal::kEnd) continue;
+      if (i.signal == Signal::kColorLoadEnd || i.signal == Signal::kLoadTmu0 || i.signal == Signal::kLoadTmu1)
+        continue;
+      const bool reaches_units = random() % 8 == 0;
+      i.raddr_a = random() % 16 ? i.raddr_a % 32 : i.raddr_a;
+      if (i.signal != Signal::kSmallImmediate && random() % 16) i.raddr_b %= 32;
+      i.waddr_add = random() % 4 ? i.waddr_add % 32 : 32 + i.waddr_add % 4;
+      i.waddr_mul = random() % 4 ? i.waddr_mul % 32 : 32 + i.waddr_mul % 4;
+      if (i.form() == Form::kAlu && random() % 4) i.unpack = 0;
+      i.pack = i.pm && random() % 2 ? static_cast<uint8_t>(3 + i.pack % 5) : 0;
+      if (random() % 4) i.sf = false;
+      if (i.sf || random() % 2) i.cond_add = Cond::kAlways;
+      if (i.sf || i.pack != 0 || random() % 2) i.cond_mul = Cond::kAlways;
+      if (reaches_units) {
+        constexpr uint8_t kPorts[] = {43, 44, 45, 46, 48, 49, 52, 53, 54, 55, 57, 58, 59};
+        i.waddr_add = kPorts[random() % std::size(kPorts)];
+        i.pack = 0;
+      }
+      if (!flaw(i)) return encode(i);
+    }
+  }
+
+  std::unique_ptr<Thread> any_thread(std::span<const Varying> varyings, uint32_t specials) {
+    auto begin = std::make_unique<Thread>();
+    begin->reset();
+    for (Lanes& v : begin->registers) v = any_lanes(specials);
+    for (LaneMask& flags : begin->flags) flags = static_cast<LaneMask>(word());
+    begin->flags[Thread::kNone] = 0;
+    begin->varyings = varyings.data();
+    begin->num_varyings = static_cast<uint32_t>(varyings.size());
+    begin->ms_flags = any_lanes() & 15u;
+    begin->pixel_x = any_lanes();
+    begin->back_facing = static_cast<LaneMask>(word());
+    begin->qpu_number = static_cast<uint8_t>(word() % 12);
+    return begin;
+  }
+
+  void expect_as_interpreted(std::span<const uint64_t> words, const Thread& begin) {
+    Side interpreted;
+    run_side(interpreted, words, begin, nullptr);
+    executed += interpreted.thread->instructions;
+    for (const auto& compiler : compilers) {
+      Side compiled;
+      run_side(compiled, words, begin, nullptr, false, compiler.get());
+      expect_equal(compiled, interpreted, true);
+      if (HasFailure()) {
+        const Memory memory;
+        std::string text;
+        for (const uint64_t w : words) text += disassemble(w) + "\n";
+        GTEST_LOG_(INFO) << "of compiler " << &compiler - compilers.data() << ":\n" << text;
+        return;
+      }
+    }
+  }
+
+  void TearDown() override {
+    for (const auto& compiler : compilers) std::printf("%s\n", to_string(compiler->statistics()).c_str());
+  }
+  uint64_t compiled_instructions() const {
+    uint64_t sum = 0;
+    for (const auto& compiler : compilers) sum += compiler->statistics().executed.compiled;
+    return sum;
+  }
+
+  std::vector<std::unique_ptr<jit::GraphCompiler>> compilers;
+  uint64_t executed = 0;
+};
+
+TEST_F(Vc4Compiled, AnyProgramGivesWhatTheInterpreterGives) {
+  std::array<Varying, 4> varyings;
+  const Assembly end = assemble("end");
+  for (int round = 0; round < 700 && !HasFailure(); ++round) {
+    SCOPED_TRACE(round);
+    std::array<uint64_t, kWords> words;
+    const bool touches_units = round % 2 != 0;
+    for (uint64_t& w : words) w = any_instruction(touches_units);
+    std::copy_n(end.words.begin(), end.words.size(), words.end() - static_cast<ptrdiff_t>(end.words.size()));
+    for (Varying& v : varyings) v = {any_lanes(), any_lanes()};
+    const auto begin = any_thread(varyings, round % 4);
+    begin->budget = touches_units ? UINT64_MAX : 1 + word() % 400;
+    expect_as_interpreted(words, *begin);
+  }
+  EXPECT_GT(compiled_instructions(), 1000u);
+}
+
+TEST_F(Vc4Compiled, LongRunsGiveWhatTheInterpreterGives) {
+  std::array<Varying, 40> varyings;
+  for (int round = 0; round < 600 && !HasFailure(); ++round) {
+    SCOPED_TRACE(round);
+    std::array<uint64_t, kWords> words;
+    for (uint64_t& w : words) w = dense_instruction();
+    const auto specials = static_cast<uint32_t>(round % 8);
+    for (Varying& v : varyings) v = {any_lanes(specials), any_lanes(specials)};
+    const auto begin = any_thread(varyings, specials);
+    begin->budget = 128;  // registers are compared, as it does not end
+    expect_as_interpreted(words, *begin);
+  }
+  EXPECT_GT(compiled_instructions(), executed);
+}
+
+TEST_F(Vc4Compiled, VaryingsThatAreNotThereAreZero) {
+  const Assembly text = assemble(
+      "fmul r0, vary, ra15\nfadd r1, r0, r5; fmul r2, vary, ra15\nfadd r3, r2, r5; fmul rb1, vary, ra15\n"
+      "mov ra1, r5\nmov tlb_color_all, r1\nmov tlb_color_all, r3\nmov tlb_color_all, ra1\nend\n");
+  ASSERT_TRUE(text.errors.empty()) << to_string(text.errors[0]);
+  std::array<Varying, 3> varyings;
+  for (Varying& v : varyings) v = {any_lanes(), any_lanes()};
+  for (size_t count = 0; count <= varyings.size(); ++count)
+    expect_as_interpreted(text.words, *any_thread(std::span(varyings).first(count), 0));
+}
+
+// What others throw goes through code that has no tables for it.
+TEST_F(Vc4Compiled, WhatPortsThrowArrives) {
+  struct Full : public Ports {
+    void write_color(Thread&, const Lanes&, LaneMask, bool) override { throw std::bad_alloc(); }
+  };
+  const Assembly text = assemble("fadd r0, ra0, rb1\nmov tlb_color_all, r0\nend\n");
+  ASSERT_TRUE(text.errors.empty());
+  const auto memory = std::make_unique<uint8_t[]>(4096);
+  Memory(memory.get()).write(0, text.words.data(), text.words.size() * sizeof(uint64_t));
+  for (const auto& compiler : compilers) {
+    const Program program(0, std::make_shared<ProgramRoom>(8), compiler.get());
+    const auto thread = any_thread({}, 0);
+    Full port;
+    thread->tlb = &port;
+    thread->memory = Memory(memory.get());
+    EXPECT_THROW(run(program, *thread), std::bad_alloc);
+    EXPECT_EQ(thread->pc, 8u);
+  }
+}
+
+/// Of numbers all over, more thorough where the host's steps are not those of sfu.h.
+TEST_F(Vc4Compiled, SpecialFunctionsAreThoseOfTheInterpreter) {
+  constexpr WritePort kPorts[] = {WritePort::kSfuRecip, WritePort::kSfuRecipsqrt, WritePort::kSfuExp,
+                                  WritePort::kSfuLog};
+  constexpr const char* kTexts[] = {"sfu_recip", "sfu_recipsqrt", "sfu_exp", "sfu_log"};
+  for (const auto& compiler : compilers) {
+    for (size_t n = 0; n < std::size(kPorts); ++n) {
+      const Assembly text = assemble(std::string("mov ") + kTexts[n] + ", ra0\nnop\nnop\nmov rb0, r4\n");
+      ASSERT_TRUE(text.errors.empty());
+      const auto memory = std::make_unique<uint8_t[]>(2 * Chunk::kBytes);
+      Memory(memory.get()).write(0, text.words.data(), text.words.size() * sizeof(uint64_t));
+      const Program program(0, std::make_shared<ProgramRoom>(8), compiler.get());
+      const Chunk& decoded = *program.chunk(Memory(memory.get()), 0);
+      const auto code = compiler->compile_run(decoded, 0);
+      ASSERT_TRUE(code);
+      const auto thread = std::make_unique<Thread>();
+      thread->reset();
+      const auto check = [&](const Lanes& v) {
+        thread->ra(0) = v;
+        ASSERT_EQ(code->function()(*thread), nullptr);
+        const Lanes expected = special_function(kPorts[n], v);
+        for (int lane = 0; lane < kLanes; ++lane)
+          ASSERT_EQ(thread->rb(0)[lane], expected[lane]) << kTexts[n] << " of " << std::hex << v[lane];
+      };
+      // Two inputs of 2^x whose doubles are ties, and the ends of ranges.
+      check(Lanes{0x3b429d37, 0xbcf3a937, 0, 0x80000000, 1, 0x80000001, 0x7f800000, 0xff800000, 0x7fc00000,
+                  0xffc00001, 0x3f800000, 0xbf800000, 0xc2fc0000, 0xc2fc0001, 0x43000000, 0x007fffff});
+      const uint32_t step = kPorts[n] == WritePort::kSfuRecipsqrt ? 3 : 1021;
+      const uint32_t begin = kPorts[n] == WritePort::kSfuRecipsqrt ? 0x3f000000 : 0;
+      const uint64_t end = kPorts[n] == WritePort::kSfuRecipsqrt ? 0x40000000 : uint64_t{1} << 32;
+      for (uint64_t at = begin; at < end && !HasFatalFailure(); at += uint64_t{16} * step)
+        check(kLaneIndex * step + static_cast<uint32_t>(at));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace v3d::qpu::vc4
