@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/base/host_time.h"
 #include "gpu/base/qpu_place.h"
 #include "gpu/qpu/run/step_cursor.h"
 #include "gpu/qpu/run/vc4_alu.h"
@@ -307,16 +308,17 @@ inline const char* run_steps(const Program& program, const Chunk& chunk, const S
   return run_actions(chunk, step.run, t);
 }
 
-/// Tells the compiler what was executed, at the end of a call of run().
+/// Tells the compiler, and who asks for the host's time, what was executed, at the end of a call of run().
 class ExecutionCount {
  public:
   ExecutionCount(const Program& program, const Thread& t)
       : compiler_(program.compiler()), thread_(t), before_(t.instructions) {}
   ~ExecutionCount() {
-    if (!compiler_) return;
-    const uint64_t all = thread_.instructions - before_;
-    const uint64_t compiled_ones = std::min(compiled, all);
-    compiler_->executions.add({compiled_ones, all - compiled_ones});
+    if (!compiler_ && !host_time::g_on) return;
+    const uint64_t all = thread_.instructions - before_, by_code = std::min(compiled, all);
+    if (compiler_) compiler_->executions.add({by_code, all - by_code});
+    if (host_time::g_on) [[unlikely]]
+      host_time::add_interpreted(all - by_code);
   }
   ExecutionCount(const ExecutionCount&) = delete;
   ExecutionCount& operator=(const ExecutionCount&) = delete;

@@ -46,10 +46,10 @@ template <typename Fn>
 void GraphEmitter::on_doubles(const Node& node, int argument, Fn fn) {
   // Room for the doubles, in units that are free then.
   std::array<Vector, 6> temporary;
-  for (int n = 0; n < 6; n += parts_) {
+  for (auto next = temporary.begin(); next != temporary.end();) {
     const int unit = new_unit();
     locked_ |= 1u << unit;
-    for (int p = 0; p < parts_; ++p) temporary[static_cast<size_t>(n + p)] = vector(unit, p);
+    for (int p = 0; p < parts_; ++p) *next++ = vector(unit, p);
   }
   for (int p = 0; p < parts_; ++p) vmovaps(ptr[rsp + kOperands + 32 * p], vector(argument, p));
   const int to = result(node, true);
