@@ -41,6 +41,9 @@ void Vc4Fragments::run(const PreparedDraw& draw, tlb::TileBuffer& tile, tlb::Fra
   const LaneMask covered = nonzero(batch.coverage);
   qpu::vc4::Thread& t = *thread_;
   t.restart();
+  // Who watches sees the same each time, whatever ran before and left in registers that nobody may rely on.
+  if (job_.watch)
+    for (Lanes& r : t.registers) r = Lanes{};
   t.hang = nullptr;
   shared_ = {};
   textures_.begin_thread(covered);

@@ -114,7 +114,7 @@ Json vertices_of(const draw::BinResult* bin, const PixelEvent& event) {
   Json vertices = Json::array();
   if (bin == nullptr || event.draw >= bin->draws.size()) return vertices;
   const draw::Draw& draw = bin->draws[event.draw];
-  if (draw.record->has_gs || event.primitive >= draw.primitives.size()) return vertices;
+  if (!draw.record || draw.record->has_gs || event.primitive >= draw.primitives.size()) return vertices;
   for (uint32_t n = 0; n < std::min<uint32_t>(draw.vertices_per_primitive, 3); ++n)
     vertices.push_back(draw.primitives[event.primitive].vertex[n]);
   return vertices;
