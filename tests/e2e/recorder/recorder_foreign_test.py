@@ -4,7 +4,7 @@ records replays here to the very memory.
 
 usage: recorder_foreign_test.py BUILD_FOLDER arm64|armhf saxpy|mesa
 
-saxpy   a program of the kernel's interface alone, on V3D; it needs the cross compiler
+saxpy   programs of the kernel's interface alone, on V3D, one of which hangs; it needs the cross compiler
 mesa    OpenGL ES on Debian's Mesa of the architecture, as packaging/debian-root has it (trixie)
 
 Exit status 77: skipped, what is missing is named.
@@ -43,28 +43,44 @@ class Test:
     def compile(self, compiler, *arguments):
         subprocess.run([f"{self.triplet}-{compiler}", *arguments], check=True)
 
+    def recorder(self, root, options):
+        return Recorder(os.path.join(self.build, "bin", "v3demu"), self.library, self.folder, ["--arch", self.architecture, "--root", root, *options])
+
     def record(self, name, root, options, command):
         """What the program said, and what is compared."""
-        recorder = Recorder(os.path.join(self.build, "bin", "v3demu"), self.library, self.folder,
-                            ["--arch", self.architecture, "--root", root, *options])
+        recorder = self.recorder(root, options)
         done, path = recorder.run(name, command)
         assert done.returncode == 0, done.stdout + done.stderr
         status, jobs = recorder.compare(path)
         assert status == 0 and jobs and all(job["equal"] and job["pages"] > 0 for job in jobs), jobs
         return done.stdout, path, jobs
 
+    def compiled(self, name):
+        """A program of tests/e2e/qpu_programs."""
+        program = os.path.join(self.folder, name)
+        self.compile("g++", "-std=c++20", "-D_FILE_OFFSET_BITS=64", "-O1", "-I" + TREE, "-static-libstdc++", "-static-libgcc", "-o", program,
+                     os.path.join(TREE, "tests", "e2e", "qpu_programs", name + ".cc"))
+        return program
+
     def saxpy(self):
         root = os.path.join(self.folder, "root")  # the compiler's own C library
         os.makedirs(os.path.join(root, "usr"))
         os.symlink(f"/usr/{self.triplet}/lib", os.path.join(root, "lib"))
-        program = os.path.join(self.folder, "saxpy")
-        self.compile("g++", "-std=c++20", "-D_FILE_OFFSET_BITS=64", "-O1", "-I" + TREE, "-static-libstdc++", "-static-libgcc", "-o", program,
-                     os.path.join(TREE, "tests", "e2e", "qpu_programs", "saxpy.cc"))
-        said, path, jobs = self.record("saxpy", root, ["--mesa", "system"], [program, "/dev/dri/renderD128"])
+        said, path, jobs = self.record("saxpy", root, ["--mesa", "system"], [self.compiled("saxpy"), "/dev/dri/renderD128"])
         assert "elements on" in said, said
         assert CHUNK not in {kind for _, kind, _ in records(read_packed(path))}  # there is no libzstd
         assert len(jobs) == 1, jobs
         print(f"{self.architecture}: {jobs[0]['pages']} pages are equal")
+        self.hang(root)
+
+    def hang(self, root):
+        recorder = self.recorder(root, ["--mesa", "system"])
+        done, path = recorder.run("hang", [self.compiled("hang"), "/dev/dri/renderD128"], V3DREC_PATIENCE="60000")
+        assert (done.returncode, done.stdout) == (0, "hang: over\n"), done.stdout + done.stderr
+        explained = recorder.replay(path, "--explain-hang")
+        assert explained.returncode == 1 and "in a loop that does not end" in explained.stdout, explained.stdout + explained.stderr
+        assert [job["equal"] for job in recorder.compare(path)[1]] == [True]
+        print(f"{self.architecture}: a hang is explained")
 
     def mesa(self):
         root = subprocess.run([os.path.join(TREE, "packaging", "debian-root"), "--prefix", self.architecture, "trixie"], check=True,
