@@ -212,16 +212,40 @@ Surface surface(GpuAddr address, Tiling tiling, uint32_t cpp, uint32_t stride) {
   return {address, tiling, cpp, tiling == Tiling::kRaster ? stride * cpp : is_uif(tiling) ? stride : 0};
 }
 
+/// One of the two images. @param stride  as Conversion has it
+std::string image_text(GpuAddr address, const MemoryFormat& format, const tmu::Format* texel, uint32_t stride,
+                       bool relative_padding) {
+  const std::string image = absl::StrFormat("%s at 0x%08x", format.name, address);
+  if (!format.supported) return image;
+  if (format.tiling == Tiling::kRaster) {
+    const std::string bytes = texel ? absl::StrFormat(" (%u bytes)", uint64_t{stride} * texel->cpp) : "";
+    return absl::StrFormat("%s, rows %u texels%s apart", image, stride, bytes);
+  }
+  if (!is_uif(format.tiling)) return image;
+  return absl::StrFormat("%s, %u UIF blocks %s", image, stride,
+                         relative_padding ? "above the image" : "high");
+}
+
 }  // namespace
+
+std::string description(const Registers& registers, chip::Generation generation) {
+  const Conversion c = decode(registers, generation);
+  const tmu::Format* const texel = find_convertible(generation, c.type);
+  std::string text = absl::StrFormat(
+      "%s %ux%u texels of type %s from %s, to %s", c.skip_level_0 ? "reads" : "copies", c.width, c.height,
+      c.type_name, image_text(c.input, c.input_format, texel, c.input_stride, false),
+      image_text(c.output, c.output_format, texel, c.output_stride, c.relative_padding));
+  if (c.mip_levels != 0) absl::StrAppendFormat(&text, "; makes %u mip levels below it", c.mip_levels);
+  return text;
+}
 
 void run(const JobContext& job, const Registers& registers) {
   if (!job.profile->pipeline().has_tfu)
     return job.error->set(
         absl::StrFormat("TFU: V3D %s has none", chip::version_text(job.profile->generation)));
   const Conversion c = decode(registers, job.profile->generation);
-  log_debug(Debug::kTfu, "TFU: %ux%u type %s from %#x %s, stride %u, to %#x %s, stride %u, %u mips%s",
-            c.width, c.height, c.type_name, c.input, c.input_format.name, c.input_stride, c.output,
-            c.output_format.name, c.output_stride, c.mip_levels, c.skip_level_0 ? ", level 0 kept" : "");
+  if (debug_on(Debug::kTfu))
+    log_debug(Debug::kTfu, "TFU: %s", description(registers, job.profile->generation));
   const tmu::Format* format = find_convertible(job.profile->generation, c.type);
   if (const std::string what = refusal(c, format); !what.empty())
     return job.error->set(absl::StrFormat("TFU: %s", what));

@@ -89,6 +89,30 @@ TEST_F(Tfu, RasterToUifExampleOfBothChips) {  // texture.md 10.1
   }
 }
 
+TEST(TfuDescription, SaysHowFarRowsAreApart) {
+  Registers r = {};
+  r.icfg = 0x001d0000;
+  r.iia = 0x10000;
+  r.iis = 112;
+  r.ios = 64 << 16 | 100;
+  r.ioa = 0x20000;
+  r.ioc = 0x00086000;
+  EXPECT_EQ(
+      description(r, chip::Generation::k71),
+      "copies 100x64 texels of type R32F from raster at 0x00010000, rows 112 texels (448 bytes) apart, to "
+      "UIF at 0x00020000, 8 UIF blocks high");
+  r.ioc |= 3 << 4 | 1;
+  EXPECT_EQ(
+      description(r, chip::Generation::k71),
+      "reads 100x64 texels of type R32F from raster at 0x00010000, rows 112 texels (448 bytes) apart, to "
+      "UIF at 0x00020000, 8 UIF blocks high; makes 3 mip levels below it");
+  r = {};
+  r.icfg = 13 << 18 | 29 << 9;
+  r.ioa = 0x20000 | 3 << 3;
+  EXPECT_EQ(description(r, chip::Generation::k42),
+            "copies 0x0 texels of type R32F from UB2 at 0x00000000, to LT at 0x00020000");
+}
+
 // The kernel looks once, half a second after the start (drm-abi.md 3.5): of the chip's time.
 TEST_F(Tfu, IsNotThereOnVideoCoreIv) {
   JobError error;

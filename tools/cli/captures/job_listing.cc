@@ -11,6 +11,7 @@
 #include "gpu/cle/dump.h"
 #include "gpu/cle/surfaces.h"
 #include "gpu/csd/configuration.h"
+#include "gpu/tfu/tfu.h"
 #include "tools/cli/captures/program_listing.h"
 
 namespace v3d::tools {
@@ -74,6 +75,8 @@ class JobListing {
     line_(absl::StrFormat(
         "  icfg 0x%08x iia 0x%08x iis 0x%08x ica 0x%08x iua 0x%08x ioa 0x%08x ios %dx%d ioc 0x%08x", j.icfg,
         j.iia, j.iis, j.ica, j.iua, j.ioa, j.ios & 0xffff, j.ios >> 16, j.ioc));
+    line_("  " + tfu::description({j.icfg, j.iia, j.iis, j.ica, j.iua, j.ioa, j.ios, j.ioc, j.coef},
+                                  profile_.generation));
   }
 
  private:

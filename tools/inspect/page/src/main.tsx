@@ -76,10 +76,10 @@ function Page({ capture }: { capture: Capture }) {
           if (count > 0) move({ draw: Math.max((place.draw ?? count) - 1, 0), vertex: undefined });
           return undefined;
         case "j":
-          if (next) move(goToJob(next));
+          if (next) move(goToJob(next, place));
           return undefined;
         case "k":
-          if (previous) move(goToJob(previous));
+          if (previous) move(goToJob(previous, place));
           return undefined;
         case "o":
           return document.getElementById("other")?.click();

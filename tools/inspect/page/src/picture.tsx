@@ -188,6 +188,11 @@ export function Picture({ place, draws, other, move }: Props) {
           <Histogram words={picture.words} frame={frame} place={shown} />
         </div>
       )}
+      {!draw && draws && draws.draws.length > 0 && (
+        <p id="all-draws">
+          After all draws: <button onClick={() => move({ draw: draws.draws.length - 1 })}>[ the last one</button> with its state, textures and vertices.
+        </p>
+      )}
       {draw && <DrawParts key={`${place.job} ${draw.number}`} draw={draw} place={place} move={move} />}
     </div>
   );

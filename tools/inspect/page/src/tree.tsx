@@ -29,7 +29,9 @@ interface Props {
   move: (change: Partial<Place>) => void;
 }
 
-export function goToJob(job: Pick<Job, "number" | "kind">): Partial<Place> {
+/// @param place  where its user is: who looks at memory or the chip goes on to
+export function goToJob(job: Pick<Job, "number" | "kind">, place?: Place): Partial<Place> {
+  const stays = place?.view === "memory" || place?.view === "chip" ? { view: place.view } : {};
   return {
     job: job.number,
     draw: undefined,
@@ -41,6 +43,7 @@ export function goToJob(job: Pick<Job, "number" | "kind">): Partial<Place> {
     stage: job.kind === "compute" ? "compute" : job.kind === "bin" ? "coordinate" : "fragment",
     pixel: undefined,
     vertex: undefined,
+    ...stays,
   };
 }
 
@@ -52,7 +55,7 @@ export function Timeline({ capture, place, times, move }: Props) {
         const title = `job ${job.number}: ${job.kind}, ${time ? timeText(time) : "not predicted yet"}${time?.bound ? `, bound by ${time.bound}` : ""}`;
         return (
           <button key={job.number} role="tab" class={job.kind} style={{ flexGrow: Math.max(time?.ns ?? 1000, 1) }} title={title} aria-label={title}
-            aria-selected={job.number === place.job} tabIndex={-1} onClick={() => move(goToJob(job))} />
+            aria-selected={job.number === place.job} tabIndex={-1} onClick={() => move(goToJob(job, place))} />
         );
       })}
     </div>
@@ -70,7 +73,7 @@ export function Tree({ capture, place, draws, times, otherTimes, move }: Props) 
           const open = job.number === place.job;
           return (
             <li key={job.number}>
-              <button class="row" data-job={job.number} aria-selected={open && place.draw === undefined} onClick={() => move(goToJob(job))}>
+              <button class="row" data-job={job.number} aria-selected={open && place.draw === undefined} onClick={() => move(goToJob(job, place))}>
                 <span>
                   <b>{job.number}</b> {job.kind} <span class="faint">{job.summary}</span>
                 </span>
