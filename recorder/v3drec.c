@@ -355,7 +355,9 @@ static uint32_t place_for_bo(struct file* file, uint32_t pages) {
   for (uint32_t i = 0; i < count && at + bytes > bos[i]->address; ++i)
     at = bos[i]->address + bos[i]->pages * PAGE;
   free(bos);
-  return at + bytes <= LAST_PLACE ? at : 0;
+  if (at + bytes > LAST_PLACE) return 0;
+  if (at + bytes > file->end) file->end = at + (uint32_t)bytes;
+  return at;
 }
 
 static bool make_room_for_handle(struct file* file, uint32_t handle) {

@@ -18,11 +18,29 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from recording import AFTER, PAGE_BYTES, SUBMISSION, Recorder, flipped, pages, planted, read, read_packed, records, replaced  # noqa: E402
 
 V3DEMU, LIBRARY, FOLDER, MESA, OFFSCREEN = sys.argv[1:6]
+TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Of the texture in tests/e2e/gl/offscreen.c: its first two texels.
 TEXELS = bytes((0, 40, 80, 120, 31, 71, 111, 151))
 # In the record of a submission, after its client's number: places in SUBMIT_CL, and what follows it.
 LIST_BYTES, RECORD_BYTES, UNIFORM_BYTES, NUM_BOS, COLOR_WRITE_OFFSET = 4 + 32, 4 + 36, 4 + 44, 4 + 48, 4 + 76
 CLEAR_COLOR, FLAGS, AFTER_ARGUMENTS = 4 + 132, 4 + 148, 4 + 176
+# Buffer objects come and go until their addresses reach the end: the last but one then gets a place in front, beyond which the last
+# one has its own. The smallest ones keep those in front of them too small for it.
+PLACES = f'''
+import sys
+sys.path[:0] = [{os.path.join(TESTS, "isolation")!r}, {os.path.join(TESTS, "qpu_programs")!r}]
+from hostile import vc4_drm
+device = vc4_drm.Device()
+create = lambda size: device.create(size)[0]
+for n in range(5):
+    large = create(190 << 20)
+    if n < 4:
+        create(4096)
+    device.close_handle(large)
+large, image = create(200 << 20), device.bo(4 * 64 * 64)
+device.submit([image.handle, large], 0, 64)
+device.wait(image)
+'''
 
 
 class RecorderOfVc4Test(unittest.TestCase):
@@ -96,6 +114,11 @@ class RecorderOfVc4Test(unittest.TestCase):
             self.assertTrue(os.path.exists(path), done.stdout + done.stderr)
             counts[chosen] = len(self.check_equal(path))
         self.assertEqual(counts["3-4"], 2 * counts["3"])
+
+    def test_no_two_buffer_objects_get_one_place(self):
+        done, path = self.recorder.run("places", [sys.executable, "-B", "-c", PLACES])
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.check_equal(path)
 
     def test_decode_and_profile_take_it(self):
         done = subprocess.run([V3DEMU, "decode", self.path], capture_output=True, text=True, timeout=300, check=True)
