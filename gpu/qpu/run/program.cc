@@ -24,10 +24,11 @@ std::unique_ptr<const Chunk> decode_chunk(chip::Generation generation, Memory me
 }  // namespace
 
 Program::~Program() {
-  size_t pieces = chunks_.size();
+  size_t pieces = 0;
   for (const HostCode& host : host_code_)
     for (const auto& made : host.made) pieces += ProgramRoom::pieces_of(made->bytes());
-  room_->give_back(pieces);
+  room_->give_back(chunks_.size());
+  room_->give_back_of_code(pieces);
 }
 
 const Chunk* Program::make_chunk(Memory memory, GpuAddr address) const {
@@ -82,7 +83,7 @@ uint64_t Program::word(Memory memory, GpuAddr address) const {
 bool Program::use(HostCode& host, std::shared_ptr<const HostProgram> code) const {
   const size_t pieces = ProgramRoom::pieces_of(code->bytes());
   host.made.reserve(host.made.size() + 1);  // what may fail comes first
-  if (!room_->take(pieces)) return false;
+  if (!room_->take_for_code(pieces)) return false;
   host.made.push_back(std::move(code));
   host.code.store(host.made.back().get(), std::memory_order_release);
   return true;

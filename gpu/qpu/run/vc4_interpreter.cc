@@ -283,20 +283,25 @@ const char* run_actions(const Chunk& chunk, const StepRun& run, Thread& t) {
   return nullptr;
 }
 
+/// Instructions that a call of run() compiles, or some more: nobody looks at the job meanwhile.
+constexpr uint32_t kMostCompiled = 256;
+
 /// The host code of the run that begins at the step. Null: its actions are to be executed.
-inline RunFn code_of(const Program& program, const Chunk& chunk, const Step& step, const Thread& t) {
+/// @param room  see Program::find_code()
+inline RunFn code_of(const Program& program, const Chunk& chunk, const Step& step, const Thread& t,
+                     uint32_t& room) {
   if (t.uniforms > ~kMaxUniformBytes) [[unlikely]]
     return nullptr;
   const RunFn function = chunk.host[step.index].function.load(std::memory_order_acquire);
   if (function) [[likely]]
     return function;
-  return program.compiler() ? program.find_code(chunk, step.index) : nullptr;
+  return program.compiler() ? program.find_code(chunk, step.index, room) : nullptr;
 }
 
 /// As run_actions(). @param compiled  gets the instructions if host code does it
 inline const char* run_steps(const Program& program, const Chunk& chunk, const Step& step, Thread& t,
-                             uint64_t& compiled) {
-  if (const RunFn function = code_of(program, chunk, step, t)) [[likely]] {
+                             uint64_t& compiled, uint32_t& room) {
+  if (const RunFn function = code_of(program, chunk, step, t, room)) [[likely]] {
     const char* const error = function(t);
     if (error == kThrown) [[unlikely]]
       std::rethrow_exception(std::exchange(t_thrown, nullptr));
@@ -336,6 +341,7 @@ template <bool observed>
 Stop execute(const Program& program, Thread& t) {
   const Bases bases(t);
   ExecutionCount count(program, t);
+  uint32_t room = kMostCompiled;
   StepCursor<Program, Chunk, Thread> cursor(program, t);
   const auto too_large = [&] {
     t.hang = kProgramTooLarge;
@@ -350,7 +356,7 @@ Stop execute(const Program& program, Thread& t) {
       const StepRun& run = step.run;
       cursor.set_pc();
       const GpuAddr begin = t.pc;
-      const char* const error = run_steps(program, cursor.chunk(), step, t, count.compiled);
+      const char* const error = run_steps(program, cursor.chunk(), step, t, count.compiled, room);
       cursor.charge(error ? (t.pc - begin) / 8 + 1 : run.steps);
       if (t_fault_cost != 0) [[unlikely]]
         cursor.pay(std::exchange(t_fault_cost, 0));

@@ -97,7 +97,7 @@ const Chunk* Program::make_chunk(Memory memory, GpuAddr address) const {
   return chunk;
 }
 
-RunFn Program::find_code(const Chunk& chunk, uint32_t first) const {
+RunFn Program::find_code(const Chunk& chunk, uint32_t first, uint32_t& room) const {
   Chunk::HostCode& host = chunk.host[first];
   const uint32_t executed = host.executed.load(std::memory_order_relaxed);
   if (executed == Chunk::kRefused) return nullptr;
@@ -105,7 +105,10 @@ RunFn Program::find_code(const Chunk& chunk, uint32_t first) const {
     host.executed.store(executed + 1, std::memory_order_relaxed);  // some may be lost
     return nullptr;
   }
-  return compile(chunk, first);
+  if (room == 0) return nullptr;
+  const RunFn function = compile(chunk, first);
+  room -= std::min<uint32_t>(room, chunk.steps[first].run.steps);
+  return function;
 }
 
 RunFn Program::compile(const Chunk& chunk, uint32_t first) const {
@@ -118,7 +121,7 @@ RunFn Program::compile(const Chunk& chunk, uint32_t first) const {
   if (!code) return nullptr;
   const size_t pieces = ProgramRoom::pieces_of(code->bytes());
   codes_.reserve(codes_.size() + 1);
-  if (!room_->take(pieces)) return nullptr;
+  if (!room_->take_for_code(pieces)) return nullptr;
   code_pieces_ += pieces;
   const RunFn function = code->function();
   codes_.push_back(std::move(code));

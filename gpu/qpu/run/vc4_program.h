@@ -50,7 +50,10 @@ class Program {
   /// @param compiler  outlives the program; null: it is interpreted
   Program(GpuAddr entry, std::shared_ptr<ProgramRoom> room, RunCompiler* compiler = nullptr)
       : entry_(entry & ~7u), room_(std::move(room)), compiler_(compiler) {}
-  ~Program() { room_->give_back(chunks_.size() + code_pieces_); }
+  ~Program() {
+    room_->give_back(chunks_.size());
+    room_->give_back_of_code(code_pieces_);
+  }
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
@@ -67,7 +70,8 @@ class Program {
   RunCompiler* compiler() const { return compiler_; }
   /// A run without host code is about to be executed: makes some when it is worth it, and nobody else makes
   /// some at the moment. @return  null: there is none
-  RunFn find_code(const Chunk& chunk, uint32_t first) const;
+  /// @param room  instructions that may be compiled, less those that were then; the last run may have more
+  RunFn find_code(const Chunk& chunk, uint32_t first, uint32_t& room) const;
 
   /// Whether the words in memory are still those that were decoded.
   bool matches(Memory memory) const;

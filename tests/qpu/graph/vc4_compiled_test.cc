@@ -169,6 +169,50 @@ TEST_F(Vc4Compiled, WhatPortsThrowArrives) {
   }
 }
 
+// Interpreted it ends with so much room.
+TEST_F(Vc4Compiled, HostCodeTakesNoRoomThatDecodingNeeds) {
+  constexpr size_t kChunks = 4;
+  std::string text;
+  for (size_t n = 0; n < kChunks * Chunk::kWords - 3; ++n) text += "fadd r0, ra0, rb1\n";
+  const Assembly assembly = assemble(text + "end\n");
+  ASSERT_TRUE(assembly.errors.empty());
+  const auto memory = std::make_unique<uint8_t[]>(kChunks * Chunk::kBytes);
+  Memory(memory.get()).write(0, assembly.words.data(), assembly.words.size() * sizeof(uint64_t));
+  for (const auto& compiler : compilers) {
+    const Program program(0, std::make_shared<ProgramRoom>(kChunks), compiler.get());
+    const auto thread = any_thread({}, 0);
+    thread->memory = Memory(memory.get());
+    thread->budget = 1000;
+    EXPECT_EQ(run(program, *thread), Stop::kEnd) << (thread->hang ? thread->hang : "");
+  }
+  EXPECT_GT(compiled_instructions(), 0u);
+}
+
+// Nobody looks at the job meanwhile.
+TEST_F(Vc4Compiled, FewInstructionsAreCompiledInOneCall) {
+  constexpr size_t kChunks = 16;
+  std::string text;
+  for (size_t n = 0; n < kChunks * Chunk::kWords - 3; ++n) text += "fadd r0, ra0, rb1\n";
+  const Assembly assembly = assemble(text + "end\n");
+  ASSERT_TRUE(assembly.errors.empty());
+  const auto memory = std::make_unique<uint8_t[]>(kChunks * Chunk::kBytes);
+  Memory(memory.get()).write(0, assembly.words.data(), assembly.words.size() * sizeof(uint64_t));
+  for (const auto& compiler : compilers) {
+    const Program program(0, std::make_shared<ProgramRoom>(64), compiler.get());
+    uint64_t compiled = 0;
+    for (int call = 0; call < 8; ++call) {
+      const auto thread = any_thread({}, 0);
+      thread->memory = Memory(memory.get());
+      thread->budget = 2000;
+      EXPECT_EQ(run(program, *thread), Stop::kEnd);
+      const uint64_t now = compiler->statistics().instructions;
+      EXPECT_LT(now - compiled, 256u + Chunk::kWords);
+      compiled = now;
+    }
+    EXPECT_GT(compiled, (kChunks - 1) * Chunk::kWords);  // in several ones all is
+  }
+}
+
 /// Of numbers all over, more thorough where the host's steps are not those of sfu.h.
 TEST_F(Vc4Compiled, SpecialFunctionsAreThoseOfTheInterpreter) {
   constexpr WritePort kPorts[] = {WritePort::kSfuRecip, WritePort::kSfuRecipsqrt, WritePort::kSfuExp,
