@@ -78,6 +78,11 @@ absl::Status check_end(CaptureFile& file, const RecordHeader& header, int format
 
 bool is_pages(uint32_t type) { return type == kPage || type == kPages || type == kChunk; }
 
+/// Zeros take no memory that was not there.
+void set_page(uint8_t* page, CaptureReader::Page wanted) {
+  if (std::memcmp(page, wanted.data(), wanted.size()) != 0) std::memcpy(page, wanted.data(), wanted.size());
+}
+
 /// Ascending, and none overlaps another.
 bool are_apart(const std::vector<mmu::AddressSpace::Range>& ranges) {
   return std::adjacent_find(ranges.begin(), ranges.end(), [](const auto& a, const auto& b) {
@@ -165,8 +170,9 @@ Memory CaptureReader::part(uint32_t number, GpuAddr address, uint64_t bytes) {
   mmu::AddressSpace& space = mapped.context->space();
   const uint64_t end = std::min(uint64_t{address} + bytes, mmu::kSpaceSize);
   for (uint64_t at = address & ~(mmu::kPageSize - 1); at < end; at += mmu::kPageSize) {
-    const auto page = static_cast<GpuAddr>(at);
-    if (space.is_mapped(page)) space.memory().write(page, page_before(mapped, page).data(), mmu::kPageSize);
+    const auto address_of_page = static_cast<GpuAddr>(at);
+    if (space.is_mapped(address_of_page))
+      set_page(space.memory().host(address_of_page), page_before(mapped, address_of_page));
   }
   return space.memory();
 }
@@ -181,12 +187,7 @@ std::optional<CaptureReader::Page> CaptureReader::found(GpuAddr address) {
 void CaptureReader::fill(Mapped& mapped) {
   if (mapped.all_changed) return set_all(mapped);
   const Memory memory = mapped.context->space().memory();
-  for (const uint32_t address : mapped.changed) {
-    const Page wanted = page_before(mapped, address);
-    uint8_t* const page = memory.host(address);
-    // Zeros take no memory that was not there.
-    if (std::memcmp(page, wanted.data(), wanted.size()) != 0) std::memcpy(page, wanted.data(), wanted.size());
-  }
+  for (const uint32_t address : mapped.changed) set_page(memory.host(address), page_before(mapped, address));
   mapped.changed.clear();
   forget_pages();
 }
@@ -197,10 +198,7 @@ void CaptureReader::set_all(Mapped& mapped) {
   for (const auto& range : mapped.ranges)
     for (uint64_t offset = 0; offset < range.size; offset += mmu::kPageSize) {
       const auto address = static_cast<uint32_t>(range.address + offset);
-      const Page wanted = page_before(mapped, address);
-      uint8_t* const page = memory.host(address);
-      if (std::memcmp(page, wanted.data(), wanted.size()) != 0)
-        std::memcpy(page, wanted.data(), wanted.size());
+      set_page(memory.host(address), page_before(mapped, address));
     }
   mapped.changed.clear();
   mapped.all_changed = false;
@@ -247,7 +245,10 @@ absl::Status CaptureReader::map_ranges(Mapped& mapped, const std::vector<mmu::Ad
       status = space.map_zeros(range.address, range.size);
     } else {
       ioctl::UniqueFd& file = shared[key];
-      if (!file) file.reset(memfd_create("v3demu-capture", MFD_CLOEXEC));
+      if (!file) {  // of a file zeros that are only read take memory, too
+        if (absl::Status taken = take_memory(&mapped.bytes, range.size); !taken.ok()) return taken;
+        file.reset(memfd_create("v3demu-capture", MFD_CLOEXEC));
+      }
       if (!file || ftruncate(file.get(), static_cast<off_t>(range.size)) != 0)
         return absl::ResourceExhaustedError("no memory for what programs of the capture had");
       status = space.map(range.address, range.size, [&file](void* at, uint64_t bytes) {
@@ -537,6 +538,7 @@ CaptureReader::Page CaptureReader::page_after(const CapturedAfter& after, GpuAdd
 }
 
 absl::StatusOr<CapturedJob> CaptureReader::next() {
+  forget_pages();
   while (true) {
     uint32_t bytes = 0;
     const auto type = next_head(&bytes);

@@ -1,9 +1,11 @@
 // Readers of captures: pages come from the file when somebody asks for them, in any order of jobs.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstring>
 #include <fstream>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -126,6 +128,84 @@ TEST_F(CaptureReaderTest, APageRecordHasWholePages) {
     ASSERT_TRUE(reader.ok()) << reader.status();
     EXPECT_EQ((*reader)->next().status().message(), "a page record is not a page");
   }
+}
+
+// Captures that are small and have programs with large memory.
+class LargeMemoryTest : public testing::Test {
+ protected:
+  enum Record : uint32_t { kMaps = 2, kSets = 3, kJob = 4, kPages = 9 };
+
+  void add(uint32_t type, std::initializer_list<uint32_t> words) {
+    const uint32_t head[2] = {type, static_cast<uint32_t>(words.size() * sizeof(uint32_t))};
+    data_.append(reinterpret_cast<const char*>(head), sizeof head);
+    data_.append(reinterpret_cast<const char*>(words.begin()), head[1]);
+  }
+  void add_job() { add(kJob, {1, CapturedJob::kCsd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}); }
+  std::unique_ptr<CaptureReader> open(const char* profile, uint64_t limit) {
+    std::string header(kCaptureMagic, sizeof kCaptureMagic);
+    header += profile;
+    header.resize(32);
+    std::ofstream(path_, std::ios::binary) << header << data_;
+    auto reader = CaptureReader::open(path_, nullptr, limit);
+    EXPECT_TRUE(reader.ok()) << reader.status();
+    return reader.ok() ? *std::move(reader) : nullptr;
+  }
+  /// Of this process; pages of zeros that were only read are none of them.
+  static uint64_t resident_bytes() {
+    uint64_t all = 0, resident = 0;
+    std::ifstream("/proc/self/statm") >> all >> resident;
+    return resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  }
+
+  static constexpr uint64_t kMiB = 1 << 20;
+  std::string data_;
+
+ private:
+  const v3d::test::TemporaryFolder own_;
+  const std::string path_ = own_ / "file.v3dcap";
+};
+
+TEST_F(LargeMemoryTest, ZerosOfAPartTakeNone) {
+  constexpr uint32_t kBytes = 256 << 20;
+  add(kMaps, {1, kAddress, kBytes / mmu::kPageSize});
+  add_job();
+  const auto reader = open("rpi5", 64 * kMiB);
+  ASSERT_TRUE(reader->next().ok());
+  const uint64_t before = resident_bytes();
+  EXPECT_EQ(reader->part(1, kAddress, kBytes).load<uint32_t>(kAddress + kBytes - 4), 0u);
+  EXPECT_LT(resident_bytes(), before + 64 * kMiB);
+}
+
+// Memory at several addresses is a file's, of which zeros take as much as anything.
+TEST_F(LargeMemoryTest, WhatIsAtSeveralAddressesCounts) {
+  constexpr uint32_t kMany = (128 << 20) / mmu::kPageSize, kAlias = 1u << 30;
+  add(kMaps, {1, kAddress, kMany, kAlias + kAddress, kMany});
+  add_job();
+  EXPECT_TRUE(absl::IsResourceExhausted(open("rpi3", 64 * kMiB)->next().status()));
+  EXPECT_TRUE(open("rpi3", 192 * kMiB)->next().ok());
+}
+
+TEST_F(LargeMemoryTest, PagesThatJobsBeforeFoundAreForgotten) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers keep memory that was freed";
+#endif
+  constexpr uint32_t kMany = 40000;
+  const uint32_t head[2] = {kPages, kMany * mmu::kPageSize};
+  data_.append(reinterpret_cast<const char*>(head), sizeof head);
+  data_.resize(data_.size() + head[1], 'x');
+  add(kMaps, {1, kAddress, 1});
+  for (uint32_t job = 1; job <= kMany; ++job) {
+    add(kSets, {1, kAddress, job});
+    add_job();
+  }
+  const auto reader = open("rpi5", 64 * kMiB);
+  data_ = {};
+  const uint64_t before = resident_bytes();
+  for (uint32_t job = 1; job <= kMany; ++job) {
+    ASSERT_TRUE(reader->next().ok());
+    ASSERT_EQ((*reader->found(kAddress))[0], 'x');
+  }
+  EXPECT_LT(resident_bytes(), before + 64 * kMiB);
 }
 
 }  // namespace
