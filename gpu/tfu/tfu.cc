@@ -215,7 +215,7 @@ Surface surface(GpuAddr address, Tiling tiling, uint32_t cpp, uint32_t stride) {
 /// One of the two images. @param stride  as Conversion has it
 std::string image_text(GpuAddr address, const MemoryFormat& format, const tmu::Format* texel, uint32_t stride,
                        bool relative_padding) {
-  const std::string image = absl::StrFormat("%s at 0x%08x", format.name, address);
+  std::string image = absl::StrFormat("%s at 0x%08x", format.name, address);
   if (!format.supported) return image;
   if (format.tiling == Tiling::kRaster) {
     const std::string bytes = texel ? absl::StrFormat(" (%u bytes)", uint64_t{stride} * texel->cpp) : "";
