@@ -18,11 +18,10 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "scripts"))
 from mesa_ci_parts.pictures import read_picture  # noqa: E402  pylint: disable=wrong-import-position
+from capture_records import END, HEADER_BYTES, JOB, MAPS, PAGES, SETS, pages_of, records  # noqa: E402  pylint: disable=wrong-import-position
 
 V3DEMU, MESA, PROGRAM, FOLDER, GEOMETRY = sys.argv[1:6]
 LEVELS = [level for level in "".join(sys.argv[6:]).split(";") if level]
-HEADER_BYTES = 32
-PAGES, MAPS, SETS, JOB, END = 9, 2, 3, 4, 5
 
 
 def v3demu(*arguments, **variables):
@@ -49,15 +48,6 @@ def read_png(path):
     picture = read_picture(path)
     assert picture.channels == 4, path  # which no BMP has, and other depths are refused
     return picture.width, picture.height, b"".join(picture.data[at:at + 3] for at in range(0, len(picture.data), 4))
-
-
-def records(data):
-    """Position, type and payload size of each record."""
-    at = HEADER_BYTES
-    while at < len(data):
-        kind, size = struct.unpack_from("<II", data, at)
-        yield at, kind, size
-        at += 8 + size
 
 
 class CaptureTest(unittest.TestCase):
@@ -243,6 +233,13 @@ class CaptureTest(unittest.TestCase):
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
             self.assertTrue(done.stderr.startswith(f"v3demu {command}: "), done.stderr)
             self.assertIn(message, done.stderr)
+
+    def test_the_pages_that_are_set_are_those_that_there_are(self):
+        found = list(records(self.data))
+        pages = sum(len(pages_of(kind, payload)) for _, kind, payload in found)
+        named = [struct.unpack(f"<{len(payload) // 4}I", payload)[2::2] for _, kind, payload in found if kind == SETS]
+        self.assertGreater(pages, 0)
+        self.assertEqual(max(number for numbers in named for number in numbers), pages)
 
     def test_truncated_captures(self):
         starts = [at for at, _, _ in records(self.data)]

@@ -4,11 +4,14 @@
 usage: make_job_seeds.py CAPTURE OUTPUT_PREFIX
 Jobs whose memory does not fit into an input, or lies beyond that of the target, are left out and named.
 """
+import os
 import struct
 import sys
 
-PAGE_BYTES, MAX_BYTES, END = 4096, 6000, 4 << 20
-PAGE, MAPS, SETS, JOB = 1, 2, 3, 4
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+from capture_records import JOB, MAPS, PAGE_BYTES, SETS, pages_of, records  # noqa: E402  pylint: disable=wrong-import-position
+
+MAX_BYTES, END = 6000, 4 << 20
 BIN, RENDER = 0, 1
 IMAGE_BYTES = 64  # of a page that is full: texels, of which a part will do
 
@@ -30,15 +33,11 @@ def main():
     capture, prefix = sys.argv[1:]
     with open(capture, "rb") as file:
         data = file.read()
-    at, number, pages, memory, jobs = 32, 0, [bytes(PAGE_BYTES)], {}, b""
-    while at < len(data):
-        kind, size = struct.unpack_from("<II", data, at)
-        payload = data[at + 8:at + 8 + size]
-        at += 8 + size
-        words = struct.unpack(f"<{size // 4}I", payload)
-        if kind == PAGE:
-            pages.append(payload)
-        elif kind == MAPS:
+    number, pages, memory, jobs = 0, [bytes(PAGE_BYTES)], {}, b""
+    for _, kind, payload in records(data):
+        words = struct.unpack(f"<{len(payload) // 4}I", payload)
+        pages += pages_of(kind, payload)
+        if kind == MAPS:
             memory = {}
         elif kind == SETS:
             memory.update((a, pages[n]) for a, n in zip(words[1::2], words[2::2]))

@@ -18,7 +18,8 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 TREE = os.path.realpath(os.path.join(HERE, "..", "..", ".."))
 sys.path.insert(0, HERE)
-from recording import CHUNK, Recorder, read_packed, records  # noqa: E402
+from recording import Recorder, read_packed  # noqa: E402
+from capture_records import CHUNK, records  # noqa: E402
 
 TRIPLETS = {"arm64": ("aarch64-linux-gnu", "qemu-aarch64"), "armhf": ("arm-linux-gnueabihf", "qemu-arm")}
 

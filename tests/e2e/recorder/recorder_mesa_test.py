@@ -16,7 +16,8 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "..", "..", "tools", "scripts")]
 from gallery_parts.windows import Xvfb  # noqa: E402
-from recording import AFTER, PAGE_BYTES, Recorder, flipped, pages, place_of, planted, read, records  # noqa: E402
+from recording import Recorder, flipped, pages, place_of, planted, read  # noqa: E402
+from capture_records import AFTER, PAGE_BYTES, records  # noqa: E402
 
 V3DEMU, LIBRARY, FOLDER, MESA, TRIANGLE, OFFSCREEN = sys.argv[1:7]
 # Of the texture in tests/e2e/gl/offscreen.c: its first two texels.

@@ -13,7 +13,8 @@ import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from recording import AFTER, AFTER_HASHES, CHUNK, END, HEADER_BYTES, JOB, Recorder, flipped, pages, read, read_packed, records  # noqa: E402
+from recording import Recorder, flipped, pages, read, read_packed  # noqa: E402
+from capture_records import AFTER, AFTER_HASHES, CHUNK, END, HEADER_BYTES, JOB, records  # noqa: E402
 
 V3DEMU, LIBRARY, FOLDER, SAXPY, INTERRUPTED = sys.argv[1:6]
 PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "qpu_programs")

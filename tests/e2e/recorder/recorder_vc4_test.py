@@ -15,7 +15,8 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from recording import AFTER, PAGE_BYTES, SUBMISSION, Recorder, flipped, pages, planted, read, read_packed, records, replaced  # noqa: E402
+from recording import Recorder, flipped, pages, planted, read, read_packed, replaced  # noqa: E402
+from capture_records import AFTER, PAGE_BYTES, SUBMISSION, records  # noqa: E402
 
 V3DEMU, LIBRARY, FOLDER, MESA, OFFSCREEN = sys.argv[1:6]
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -4,9 +4,10 @@ import json
 import os
 import struct
 import subprocess
+import sys
 
-HEADER_BYTES, PAGE_BYTES = 32, 4096
-PAGE, MAPS, SETS, JOB, END, AFTER, CHUNK, SUBMISSION, AFTER_HASHES = 1, 2, 3, 4, 5, 8, 10, 11, 12
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from capture_records import CHUNK, HEADER_BYTES, JOB, MAPS, PAGE, PAGE_BYTES, SETS, records  # noqa: E402  pylint: disable=wrong-import-position
 
 
 class Recorder:
@@ -32,15 +33,6 @@ class Recorder:
         done = self.replay(path, "--compare", "--json")
         assert done.stdout, done.stderr
         return done.returncode, json.loads(done.stdout)["jobs"]
-
-
-def records(data):
-    """Position, type and payload of each record."""
-    at = HEADER_BYTES
-    while at < len(data):
-        kind, size = struct.unpack_from("<II", data, at)
-        yield at, kind, data[at + 8:at + 8 + size]
-        at += 8 + size
 
 
 def read_packed(path):

@@ -4,4 +4,5 @@ import sys
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.abspath(os.path.join(FOLDER, "..", "..", "..", ".."))
-sys.path.insert(0, os.path.join(ROOT, "tests", "e2e", "qpu_programs"))  # v3d_drm, qpu_program, qpu_asm
+sys.path[:0] = [os.path.join(ROOT, "tests", "e2e", "qpu_programs"),  # v3d_drm, qpu_program, qpu_asm
+                os.path.join(ROOT, "tests", "e2e")]  # capture_records

@@ -5,12 +5,13 @@ import struct
 import subprocess
 import tempfile
 
+from capture_records import HEADER_BYTES, JOB, MAPS, PAGE_BYTES, SETS, pages_of, records
+
 from . import board, drm, witness
 from .assault import Unexpected, attack
 from .daemon import REPORT, Daemon
 
-PAGE, MAPS, SETS, JOB, END = range(1, 6)
-HEADER_BYTES, PAGE_BYTES, MOST_JOBS = 32, 4096, 60
+MOST_JOBS = 60
 BIN, RENDER, CSD, TFU = range(4)
 FOLDER = "HOSTILE_CAPTURES"  # in the environment: where captures lie, and the command that replays them
 COMMAND = "HOSTILE_COMMAND"
@@ -43,16 +44,11 @@ def make(build, folder, commands=(), rounds=10):
 
 def split(data):
     """Header and [(kind, payload)]."""
-    at, records = HEADER_BYTES, []
-    while at + 8 <= len(data):
-        kind, size = struct.unpack_from("<II", data, at)
-        records.append((kind, data[at + 8:at + 8 + size]))
-        at += 8 + size
-    return data[:HEADER_BYTES], records
+    return data[:HEADER_BYTES], [(kind, payload) for _, kind, payload in records(data)]
 
 
-def join(header, records):
-    return header + b"".join(struct.pack("<II", kind, len(payload)) + payload for kind, payload in records)
+def join(header, parts):
+    return header + b"".join(struct.pack("<II", kind, len(payload)) + payload for kind, payload in parts)
 
 
 def flip(random, payload):
@@ -72,21 +68,21 @@ def flip(random, payload):
 
 def mutate(random, data):
     """Another capture: records changed, doubled, dropped, exchanged, or the file cut or changed anywhere."""
-    header, records = split(data)
+    header, parts = split(data)
     for _ in range(random.choice((1, 1, 2, 4, 16))):
-        at = random.randrange(len(records))
-        kind, payload = records[at]
+        at = random.randrange(len(parts))
+        kind, payload = parts[at]
         what = random.randrange(10)
         if what < 7:
-            records[at] = kind, flip(random, payload)
+            parts[at] = kind, flip(random, payload)
         elif what == 7:
-            records.insert(random.randrange(len(records)), records[at])
-        elif what == 8 and len(records) > 1:
-            records.pop(at)
+            parts.insert(random.randrange(len(parts)), parts[at])
+        elif what == 8 and len(parts) > 1:
+            parts.pop(at)
         else:
-            other = random.randrange(len(records))
-            records[at], records[other] = records[other], records[at]
-    made = join(header, records)
+            other = random.randrange(len(parts))
+            parts[at], parts[other] = parts[other], parts[at]
+    made = join(header, parts)
     if random.random() < 0.1:
         made = made[:random.randrange(len(made))]
     return flip(random, made) if random.random() < 0.1 else made
@@ -182,15 +178,13 @@ class Replayer:
 def live_mutations(a):
     """The jobs of mutated captures, with their memory, submitted by a client."""
     while a.going():
-        header, records = split(mutate(a.random, _choose(a)))
-        del header
+        _, parts = split(mutate(a.random, _choose(a)))
         replayer, jobs = Replayer(a), 0
         a.counters.add("captures")
-        for kind, payload in records:
+        for kind, payload in parts:
             words = struct.unpack_from(f"<{len(payload) // 4}I", payload)
-            if kind == PAGE:
-                replayer.pages.append(payload.ljust(PAGE_BYTES, b"\0")[:PAGE_BYTES])
-            elif kind == MAPS and words:
+            replayer.pages += pages_of(kind, payload)
+            if kind == MAPS and words:
                 replayer.maps(words)
             elif kind == SETS and words:
                 replayer.sets(words)
