@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "compile.h"
+
 namespace e2e {
 namespace {
 
@@ -17,15 +19,9 @@ void require(bool condition, const char* what, const char* detail = "") {
 }
 
 GLuint compile(GLenum stage, const std::string& source) {
-  const GLuint shader = glCreateShader(stage);
-  const char* text = source.c_str();
-  glShaderSource(shader, 1, &text, nullptr);
-  glCompileShader(shader);
-  GLint compiled = 0;
-  glGetShaderiv(shader, GL_COMPILE_STATUS, &compiled);
-  char log[1024] = "";
-  if (!compiled) glGetShaderInfoLog(shader, sizeof(log), nullptr, log);
-  require(compiled, "shader compiles", log);
+  GLuint shader = 0;
+  std::string log;
+  require(e2e::compile(stage, source, &shader, &log), "shader compiles", log.c_str());
   return shader;
 }
 

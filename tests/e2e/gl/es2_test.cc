@@ -15,6 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "compile.h"
+
 namespace e2e {
 namespace {
 
@@ -23,15 +25,9 @@ constexpr int kWidth = 100, kHeight = 70;  // more than one tile, and no multipl
 using Pixel = std::array<uint8_t, 4>;
 
 GLuint compile(GLenum stage, const std::string& source) {
-  const GLuint shader = glCreateShader(stage);
-  const char* text = source.c_str();
-  glShaderSource(shader, 1, &text, nullptr);
-  glCompileShader(shader);
-  GLint compiled = 0;
-  glGetShaderiv(shader, GL_COMPILE_STATUS, &compiled);
-  char log[1024] = "";
-  if (!compiled) glGetShaderInfoLog(shader, sizeof log, nullptr, log);
-  EXPECT_TRUE(compiled) << log;
+  GLuint shader = 0;
+  std::string log;
+  EXPECT_TRUE(e2e::compile(stage, source, &shader, &log)) << log;
   return shader;
 }
 

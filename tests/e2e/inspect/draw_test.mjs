@@ -1,10 +1,9 @@
 // Looks at a draw of the page of v3demu inspect as a user does: textures, vertices and where these lead; prints it as JSON.
 //
 // usage: node draw_test.mjs CHROMIUM PROFILE_FOLDER ADDRESS SCREENSHOT
-import { chromium } from "playwright-core";
+import { countElements, hostile, isJson, kHostile, kPatience, withPage } from "./browser.mjs";
 
 const [program, profile, address, screenshot] = process.argv.slice(2);
-const kPatience = 30_000;
 
 /// The last job that draws.
 const lastDrawing = () => (async () => {
@@ -59,20 +58,13 @@ async function lookAtVertices(page, number) {
   return { heads, cells, stage: place.get("stage"), thread: Number(place.get("thread") ?? 0), lane: Number(place.get("lane") ?? 0), cut };
 }
 
-const kHostile = `<img src=x onerror="document.title='ran'"><script>document.title='ran'</script>'"&quot;`;
 /// What the page decides by, and does not show alone.
 const kKeys = new Set(["kind", "stage", "code"]);
-function hostile(value, key) {
-  if (typeof value === "string") return kKeys.has(key) ? value : value + kHostile;
-  if (Array.isArray(value)) return value.map((one) => hostile(one, key));
-  if (value === null || typeof value !== "object") return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, hostile(one, name)]));
-}
 
-/// The same in the head of pixels.
+/// Hostile texts in the head of pixels.
 function hostileHead(body) {
   const length = body.readUInt32LE(0);
-  const head = Buffer.from(JSON.stringify(hostile(JSON.parse(body.subarray(4, 4 + length).toString()))));
+  const head = Buffer.from(JSON.stringify(hostile(JSON.parse(body.subarray(4, 4 + length).toString()), kKeys)));
   const size = Buffer.alloc(4);
   size.writeUInt32LE(head.length);
   return Buffer.concat([size, head, body.subarray(4 + length)]);
@@ -82,36 +74,21 @@ function hostileHead(body) {
 async function showHostile(page, place) {
   await page.route("**/ask/**", async (route) => {
     const response = await route.fetch();
-    const isJson = (response.headers()["content-type"] ?? "").startsWith("application/json");
-    const body = isJson ? JSON.stringify(hostile(await response.json())) : hostileHead(await response.body());
+    const body = isJson(response) ? JSON.stringify(hostile(await response.json(), kKeys)) : hostileHead(await response.body());
     return route.fulfill({ response, body });
   });
   await page.goto(place);
   await page.reload();
   await page.locator("#textures .texture", { hasText: kHostile }).first().waitFor({ timeout: kPatience });
   await page.locator("#vertices").waitFor({ timeout: kPatience });
-  const found = {
-    elements: await page.locator("img, main script, iframe").count(),
+  return {
+    elements: await countElements(page),
     tab: await page.title(),
     texts: await page.locator(".draw-parts .state li", { hasText: kHostile }).count(),
   };
-  await page.unrouteAll({ behavior: "ignoreErrors" });
-  return found;
 }
 
-const context = await chromium.launchPersistentContext(profile, {
-  executablePath: program,
-  headless: true,
-  viewport: { width: 1280, height: 800 },
-  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync"],
-});
-const page = await context.newPage();
-const errors = [];
-try {
-  page.on("pageerror", (error) => errors.push(String(error)));
-  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
-  await page.goto(address);
+async function look(page) {
   await page.locator(".tree .row").first().waitFor({ timeout: kPatience });
   const job = await page.evaluate(lastDrawing);
   await page.locator(`.tree .row[data-job="${job}"]`).click();
@@ -130,11 +107,7 @@ try {
   const place = await page.evaluate(() => location.href);
   const vertices = await lookAtVertices(page, 17);
   const unharmed = await showHostile(page, place);
-  console.log(JSON.stringify({ errors, job, draw, corner, state, textures, vertices, unharmed }));
-} catch (error) {
-  await page.screenshot({ path: screenshot });
-  console.error(errors.join("\n"), await page.evaluate(() => document.body.innerText));
-  throw error;
-} finally {
-  await context.close();
+  return { job, draw, corner, state, textures, vertices, unharmed };
 }
+
+await withPage({ program, profile, address, screenshot, viewport: { width: 1280, height: 800 } }, look);

@@ -7,21 +7,19 @@ PROGRAM's jobs are captured. `draw` wants two textures of 512x512 with all level
 import json
 import os
 import re
-import shutil
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import urllib.error
 import urllib.parse
 import urllib.request
 
-from inspect_test import HERE, ask, capture, end, expect, need_browser, need_page, run, served
+from inspect_test import HERE, ask, capture, drive, end, expect, need_browser, need_page, served
 
-PAGE = 4096
-kSets, kPages = 3, 9
+sys.path.insert(0, os.path.join(HERE, ".."))
+from capture_records import HEADER_BYTES, PAGE_BYTES, PAGES, SETS, records  # noqa: E402  pylint: disable=wrong-import-position
 
 
 def of_draw(address, job, draw):
@@ -57,10 +55,7 @@ def draw(v3demu, mesa, folder, device, *program):
     path = capture(v3demu, mesa, folder, device, program)
     server, address = served(v3demu, path)
     try:
-        shutil.copy(os.path.join(HERE, "draw_test.mjs"), folder)
-        with tempfile.TemporaryDirectory() as profile:
-            shown = json.loads(run(["node", os.path.join(folder, "draw_test.mjs"), shutil.which("chromium"), profile, address,
-                                    os.path.join(folder, "draw.png")], cwd=folder))
+        shown = drive("draw_test.mjs", folder, address, "draw.png")
         expect(shown["errors"] == [], "the page's errors", shown["errors"])
         table, state, textures = of_draw(address, shown["job"], shown["draw"])
         with urllib.request.urlopen(f"{address}ask/picture?job={shown['job']}") as answer:
@@ -91,14 +86,6 @@ def draw(v3demu, mesa, folder, device, *program):
         end(server)
 
 
-def records(data):
-    at = 32
-    while at < len(data):
-        kind, size = struct.unpack_from("<II", data, at)
-        yield at, kind, data[at + 8:at + 8 + size]
-        at += 8 + size
-
-
 def enlarged(path, folder, size):
     """A copy with so many bytes of pages in front that no job uses: a hole, where the file system has such."""
     with open(path, "rb") as file:
@@ -106,13 +93,13 @@ def enlarged(path, folder, size):
     large = os.path.join(folder, "large.v3dcap")
     most = 1 << 28
     with open(large, "wb") as file:
-        file.write(data[:32])
+        file.write(data[:HEADER_BYTES])
         for _ in range(size // most):
-            file.write(struct.pack("<II", kPages, most))
+            file.write(struct.pack("<II", PAGES, most))
             file.seek(most, os.SEEK_CUR)
-        moved = size // most * (most // PAGE)
+        moved = size // most * (most // PAGE_BYTES)
         for _, kind, payload in records(data):
-            if kind == kSets:
+            if kind == SETS:
                 words = list(struct.unpack(f"<{len(payload) // 4}I", payload))
                 words[2::2] = [number + moved if number else 0 for number in words[2::2]]
                 payload = struct.pack(f"<{len(words)}I", *words)
@@ -148,7 +135,7 @@ def large(v3demu, mesa, folder, device, *program):
     os.remove(whole)
     print(f"{len(jobs)} jobs in {size >> 20} MiB: {read >> 10} KiB read in {taken:.2f} s up to the first picture")
     expect(read < size // 32, "bytes that were read", read)
-    expect(pictures[0] == pictures[1] and len(pictures[0]) > PAGE, "the picture of the larger capture")
+    expect(pictures[0] == pictures[1] and len(pictures[0]) > PAGE_BYTES, "the picture of the larger capture")
 
 
 def busy(v3demu, mesa, folder, device, *program):

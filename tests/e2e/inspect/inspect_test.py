@@ -208,14 +208,20 @@ def need_browser(v3demu, folder):
     modules(folder)
 
 
-def browse(address, folder, scenario):
-    """What page_test.mjs saw at an address; no request went elsewhere."""
-    shutil.copy(os.path.join(HERE, "page_test.mjs"), folder)
+def drive(script, folder, address, *arguments):
+    """What one of the scripts saw at an address; no request went elsewhere. Its last argument is a screenshot's name."""
+    for name in (script, "browser.mjs"):
+        shutil.copy(os.path.join(HERE, name), folder)
+    *arguments, screenshot = arguments
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:  # which a browser that ends may still write
-        shown = json.loads(run(["node", os.path.join(folder, "page_test.mjs"), shutil.which("chromium"), profile, address, scenario,
-                                os.path.join(folder, scenario + ".png")], cwd=folder))
+        shown = json.loads(run(["node", os.path.join(folder, script), shutil.which("chromium"), profile, address, *arguments,
+                                os.path.join(folder, screenshot)], cwd=folder))
     expect(shown["elsewhere"] == [], "requests to elsewhere", shown["elsewhere"])
     return shown
+
+
+def browse(address, folder, scenario):
+    return drive("page_test.mjs", folder, address, scenario, scenario + ".png")
 
 
 def walk(v3demu, folder, scenario, *words):

@@ -2,11 +2,10 @@
 //
 // usage: node page_test.mjs CHROMIUM PROFILE_FOLDER ADDRESS picture|compute|barrier|against|hostile|export SCREENSHOT
 import { get } from "node:http";
-import { chromium } from "playwright-core";
+import { countElements, hostile, isJson, kHostile, kPatience, withPage } from "./browser.mjs";
 
 const [program, profile, address, scenario, screenshot] = process.argv.slice(2);
 const kSteps = 12;
-const kPatience = 60_000;
 
 /// What the server answers, before there is a page.
 function ask(question) {
@@ -228,28 +227,28 @@ async function debugPixel(page, chosen) {
 const kEndOfFragment = /tlb/;
 const kBarrier = /barrier/;
 
-/// The last dispatch, through its first instructions and around a barrier, if it has one.
-async function debugBarrier(page) {
-  const job = page.locator(".tree .row[data-job]").filter({ hasText: "compute" }).last();
-  const number = Number(await job.getAttribute("data-job"));
-  await job.click();
+const dispatches = (page) => page.locator(".tree .row[data-job]").filter({ hasText: "compute" });
+
+/// Chooses a dispatch, and steps through its first instructions.
+async function walkInto(page, dispatch) {
+  const job = Number(await dispatch.getAttribute("data-job"));
+  await dispatch.click();
   await page.locator("#detail").waitFor({ timeout: kPatience });
   await page.getByLabel("Form of values").selectOption("hex");
   await page.evaluate(() => document.activeElement?.blur());
-  const walks = [await follow(page)];
+  return { job, walks: [await follow(page)] };
+}
+
+/// The last dispatch, also around a barrier, if it has one.
+async function debugBarrier(page) {
+  const { job, walks } = await walkInto(page, dispatches(page).last());
   walks.push(await followFrom(page, kBarrier));
   await page.screenshot({ path: screenshot });
-  return { job: number, lane: Number(await page.locator("#lane").inputValue()), walks };
+  return { job, lane: Number(await page.locator("#lane").inputValue()), walks };
 }
 
 async function debugCompute(page) {
-  const job = page.locator(".tree .row[data-job]").filter({ hasText: "compute" }).first();
-  const number = Number(await job.getAttribute("data-job"));
-  await job.click();
-  await page.locator("#detail").waitFor({ timeout: kPatience });
-  await page.getByLabel("Form of values").selectOption("hex");
-  await page.evaluate(() => document.activeElement?.blur());
-  const walks = [await follow(page)];
+  const { job, walks } = await walkInto(page, dispatches(page).first());
   await page.screenshot({ path: screenshot });
   const program = await breakAndEdit(page);
   await page.keyboard.press("3");
@@ -265,7 +264,7 @@ async function debugCompute(page) {
   await page.evaluate(() => document.activeElement?.blur());
   await page.keyboard.press("7");
   const whole = await lookAtProfile(page);
-  return { whole, job: number, listing: listing.split("\n").length, program, address, writer, lane: 0, walks };
+  return { whole, job, listing: listing.split("\n").length, program, address, writer, lane: 0, walks };
 }
 
 /// The profile: within the page, or one that was exported.
@@ -283,7 +282,7 @@ async function lookAtProfile(page) {
 
 /// Two captures: from one to the other at the same place, and what differs.
 async function compare(page) {
-  const job = page.locator(".tree .row[data-job]").filter({ hasText: "compute" }).first();
+  const job = dispatches(page).first();
   await job.click();
   await page.keyboard.press("4");
   await page.locator("#summary li").first().waitFor({ timeout: kPatience });
@@ -298,75 +297,43 @@ async function compare(page) {
   return { here, times, there: { added: await lines("added"), removed: await lines("removed"), title: await page.locator("header h1").innerText() }, hash: await page.evaluate(() => location.hash) };
 }
 
-const kHostile = `<img src=x onerror="document.title='ran'"></script><script>document.title='ran'</script>'"&quot;`;
 /// What the page decides by, and does not show alone.
 const kKeys = new Set(["kind", "stage", "code", "program", "address", "by", "registers", "flags"]);
-function hostile(value, key) {
-  if (typeof value === "string") return kKeys.has(key) ? value : value + kHostile;
-  if (Array.isArray(value)) return value.map((one) => hostile(one, key));
-  if (value === null || typeof value !== "object") return value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, hostile(one, name)]));
-}
 
 /// All texts that come from a capture have elements, scripts and quotes in them, in all views.
 async function showHostile(page) {
   await page.route("**/ask/**", async (route) => {
     const response = await route.fetch();
-    if (!(response.headers()["content-type"] ?? "").startsWith("application/json")) return route.fulfill({ response });
-    return route.fulfill({ response, body: JSON.stringify(hostile(await response.json())) });
+    return route.fulfill(isJson(response) ? { response, body: JSON.stringify(hostile(await response.json(), kKeys)) } : { response });
   });
   await page.reload();
   await page.locator(".tree .row").first().waitFor({ timeout: kPatience });
-  await page.locator(".tree .row[data-job]").filter({ hasText: "compute" }).first().click();
+  await dispatches(page).first().click();
   const shown = [];
   for (const view of ["shader", "listing", "program", "memory", "chip", "profile"]) {
     await page.locator(`header [data-view="${view}"]`).click();
     await page.locator("main").filter({ hasText: kHostile }).or(page.locator(view === "memory" ? "#address" : "#none")).first().waitFor({ timeout: kPatience });
-    shown.push({ view, elements: await page.locator("img, main script, iframe").count(), isText: (await page.locator("body").innerText()).includes(kHostile) });
+    shown.push({ view, elements: await countElements(page), isText: (await page.locator("body").innerText()).includes(kHostile) });
   }
   // What an address says is of others, too.
   const base = await page.evaluate(() => location.href.split("#")[0]);
   await page.goto(`${base}#job=${encodeURIComponent(kHostile)}&patch=${encodeURIComponent(kHostile)}&stage=${encodeURIComponent(kHostile)}&view=${encodeURIComponent(kHostile)}`);
   await page.locator(".edits", { hasText: "Edited" }).waitFor({ timeout: kPatience });
-  const elements = await page.locator("img, main script, iframe").count();
+  const elements = await countElements(page);
   await page.screenshot({ path: screenshot });
   return { shown, elements, tab: await page.title() };
 }
 
 async function showExport(page) {
   const tables = await lookAtProfile(page);
-  return { ...tables, elements: await page.locator("img, main script, iframe").count(), tab: await page.title() };
+  return { ...tables, elements: await countElements(page), tab: await page.title() };
 }
 
 const kScenarios = { picture: debugPixel, compute: debugCompute, barrier: debugBarrier, against: compare, hostile: showHostile, export: showExport };
 
 const chosen = scenario === "picture" ? await choosePixel() : undefined;
-const context = await chromium.launchPersistentContext(profile, {
-  executablePath: program,
-  headless: true,
-  viewport: { width: 1400, height: 860 },
-  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync"],
-});
-context.setDefaultTimeout(kPatience);
-const page = await context.newPage();
-const errors = [];
-try {
-  page.on("pageerror", (error) => errors.push(String(error)));
-  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
-  page.on("dialog", (dialog) => errors.push(`a dialog: ${dialog.message()}`));
-  const elsewhere = [];
-  const own = new URL(".", address).href;
-  page.on("request", (request) => request.url().startsWith(own) || request.url().startsWith("blob:") || request.url() === "data:," || elsewhere.push(request.url()));
-  await page.goto(address);
+await withPage({ program, profile, address, screenshot, viewport: { width: 1400, height: 860 } }, async (page) => {
   if (scenario !== "export") await page.locator(".tree .row").first().waitFor({ timeout: kPatience });
   const title = await page.locator("header h1").innerText();
-  const found = await kScenarios[scenario](page, chosen);
-  console.log(JSON.stringify({ title, errors, elsewhere, ...found }));
-} catch (error) {
-  await page.screenshot({ path: screenshot });
-  console.error(errors.join("\n"), await page.evaluate(() => document.body.innerText));
-  throw error;
-} finally {
-  await context.close();
-}
+  return { title, ...(await kScenarios[scenario](page, chosen)) };
+});

@@ -14,6 +14,8 @@
 #include <span>
 #include <string>
 
+#include "tests/e2e/gl/compile.h"
+
 namespace {
 
 constexpr int kWidth = 150, kHeight = 110;  // more than one tile, and no multiple of one
@@ -38,16 +40,9 @@ void make_context() {
 }
 
 void add_shader(GLuint program, GLenum stage, const std::string& source) {
-  const GLuint shader = glCreateShader(stage);
-  const std::string whole = "#version 310 es\n" + source;
-  const char* text = whole.c_str();
-  glShaderSource(shader, 1, &text, nullptr);
-  glCompileShader(shader);
-  GLint compiled = 0;
-  glGetShaderiv(shader, GL_COMPILE_STATUS, &compiled);
-  char log[1024] = "";
-  if (!compiled) glGetShaderInfoLog(shader, sizeof log, nullptr, log);
-  require(compiled, "shader compiles", log);
+  GLuint shader = 0;
+  std::string log;
+  require(e2e::compile(stage, "#version 310 es\n" + source, &shader, &log), "shader compiles", log.c_str());
   glAttachShader(program, shader);
 }
 
