@@ -125,7 +125,7 @@ class CaptureWriter {
   uint32_t last_context_ = 0;
   std::unordered_map<const mmu::AddressSpace*, Context> contexts_;
   std::unordered_map<Key, uint32_t, KeyHash> known_pages_;
-  std::vector<std::array<uint8_t, mmu::kPageSize>> new_pages_;  // that are not written yet
+  std::vector<CapturedPage> new_pages_;  // that are not written yet
 };
 
 /// How many jobs a capture holds, by its records alone. An error as CaptureReader::next() gives it when the

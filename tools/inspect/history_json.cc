@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <bit>
 
-#include "absl/strings/str_format.h"
 #include "gpu/base/float16.h"
+#include "tools/inspect/answer_parts.h"
 #include "tools/inspect/tile_pictures.h"
 
 namespace v3d::inspect {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 const char* text_of(PixelEvent::Kind kind) {
   constexpr const char* kNames[] = {"begin", "load", "clear", "store", "fragment"};
@@ -129,7 +127,7 @@ Json history_json(const tlb::Config& config, const draw::BinResult* bin, const P
                {"after", json_of(config, event.after)}};
   if (event.kind == PixelEvent::Kind::kLoad || event.kind == PixelEvent::Kind::kStore) {
     json["buffer"] = event.transfer.buffer;
-    json["address"] = absl::StrFormat("0x%08x", event.transfer.address);
+    json["address"] = hex(event.transfer.address);
   }
   if (event.kind != PixelEvent::Kind::kFragment) return json;
   json["draw"] = event.draw;

@@ -73,54 +73,61 @@ HostProgram::Inputs inputs_of(const flow::Flow& flow) {
           has({Op::kSampid}), has({Op::kRevf})};
 }
 
+/// Calls emit(bytes) with room for code, and with twice as much for as long as that is too small.
+/// @return  false: the code cannot be made
+template <typename Fn>
+bool with_room(size_t bytes, Fn emit) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt, bytes *= 2) {
+    try {
+      emit(bytes);
+      return true;
+    } catch (const Xbyak::Error& error) {
+      if (static_cast<int>(error) == Xbyak::ERR_CODE_IS_TOO_BIG) continue;
+      log_error("jit: %s", error.what());
+      return false;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::shared_ptr<const ProgramCode> make_code(Target target, const flow::Flow& flow, CodeContent content,
                                              const JitCompiler::Lister& list, LeaveCounts& leaves) {
-  size_t room = flow.nodes.size() * kBytesPerNode + kBytesBeside;
-  for (int attempt = 0; attempt < kAttempts; ++attempt, room *= 2) {
-    const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(room);
-    CodeTables tables;
-    const std::unique_ptr<ProgramEmitter> emitter = back_end(target).make_emitter(flow, buffer.get(), room);
-    try {
-      emitter->emit(tables);
-    } catch (const Xbyak::Error& error) {
-      if (static_cast<int>(error) == Xbyak::ERR_CODE_IS_TOO_BIG) continue;
-      log_error("jit: %s", error.what());
-      return nullptr;
-    }
-    const std::span<const uint8_t> code(emitter->getCode(), emitter->getSize());
-    if (list) list(listing(flow, tables, code));
-    tables.places = places_of(flow, std::exchange(tables.marks, {}));
-    tables.inputs = inputs_of(flow);
-    std::optional<CodeMemory> memory = CodeMemory::copy_of(code);
-    if (!memory) return nullptr;
-    return std::make_shared<ProgramCode>(std::move(content), *std::move(memory), std::move(tables),
-                                         flow.complete, leaves);
-  }
-  return nullptr;
+  std::unique_ptr<uint8_t[]> buffer;
+  std::unique_ptr<ProgramEmitter> emitter;
+  CodeTables tables;
+  const bool made = with_room(flow.nodes.size() * kBytesPerNode + kBytesBeside, [&](size_t bytes) {
+    buffer = std::make_unique_for_overwrite<uint8_t[]>(bytes);
+    tables = {};
+    emitter = back_end(target).make_emitter(flow, buffer.get(), bytes);
+    emitter->emit(tables);
+  });
+  if (!made) return nullptr;
+  const std::span<const uint8_t> code(emitter->getCode(), emitter->getSize());
+  if (list) list(listing(flow, tables, code));
+  tables.places = places_of(flow, std::exchange(tables.marks, {}));
+  tables.inputs = inputs_of(flow);
+  std::optional<CodeMemory> memory = CodeMemory::copy_of(code);
+  if (!memory) return nullptr;
+  return std::make_shared<ProgramCode>(std::move(content), *std::move(memory), std::move(tables),
+                                       flow.complete, leaves);
 }
 
 std::vector<uint8_t> make_run_code(Target target, const graph::Graph& made, GpuAddr code) {
   const Width width = target == Target::kAvx512 ? Width::kAvx512 : Width::kAvx2;
   const graph::Graph graph = width == Width::kAvx2 ? graph::by_rounding(made) : made;
-  size_t room = graph.nodes().size() * kBytesPerGraphNode + kBytesBeside;
-  for (int attempt = 0; attempt < kAttempts; ++attempt, room *= 2) {
-    const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(room + kAlignment);
+  std::vector<uint8_t> result;
+  with_room(graph.nodes().size() * kBytesPerGraphNode + kBytesBeside, [&](size_t bytes) {
+    size_t room = bytes + kAlignment;
+    const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(room);
     void* begin = buffer.get();
-    size_t bytes = room + kAlignment;
-    std::align(kAlignment, room, begin, bytes);
-    GraphEmitter emitter(graph, width, code, begin, room);
-    try {
-      emitter.emit();
-    } catch (const Xbyak::Error& error) {
-      if (static_cast<int>(error) == Xbyak::ERR_CODE_IS_TOO_BIG) continue;
-      log_error("jit: %s", error.what());
-      return {};
-    }
-    return {emitter.getCode(), emitter.getCode() + emitter.getSize()};
-  }
-  return {};
+    std::align(kAlignment, bytes, begin, room);
+    GraphEmitter emitter(graph, width, code, begin, bytes);
+    emitter.emit();
+    result.assign(emitter.getCode(), emitter.getCode() + emitter.getSize());
+  });
+  return result;
 }
 
 bool can_compile(Target target) {
