@@ -124,6 +124,7 @@ class Es2 : public testing::Test {
     glClear(GL_COLOR_BUFFER_BIT | GL_DEPTH_BUFFER_BIT | GL_STENCIL_BUFFER_BIT);
   }
 
+  static size_t pixel_at(int x, int y) { return static_cast<size_t>(y) * kWidth + static_cast<size_t>(x); }
   static std::vector<Pixel> read() {
     std::vector<Pixel> pixels(kWidth * kHeight);
     glReadPixels(0, 0, kWidth, kHeight, GL_RGBA, GL_UNSIGNED_BYTE, pixels.data());
@@ -136,7 +137,7 @@ class Es2 : public testing::Test {
     int wrong = 0;
     for (int y = 0; y < kHeight; ++y)
       for (int x = 0; x < kWidth; ++x) {
-        const Pixel& pixel = got[static_cast<size_t>(y * kWidth + x)];
+        const Pixel& pixel = got[pixel_at(x, y)];
         const Pixel wanted = expected(x, y);
         if (wanted[3] == kAny) continue;
         for (size_t c = 0; c < 4; ++c)
@@ -382,7 +383,7 @@ TEST_F(Es2, MakesAndTakesMipmaps) {
     const std::vector<Pixel> got = read();
     for (int y = 0; y < kHeight; ++y)
       for (int x = 0; x < kWidth; ++x) {
-        const Pixel& pixel = got[static_cast<size_t>(y * kWidth + x)];
+        const Pixel& pixel = got[pixel_at(x, y)];
         ASSERT_NEAR(pixel[0], std::min(x, texels - 1) * step + (step - 1) * 0.5, level + 1)
             << level << ": " << x;
         ASSERT_NEAR(pixel[1], std::min(y, texels - 1) * step + (step - 1) * 0.5, level + 1)
@@ -466,7 +467,7 @@ TEST_F(Es2With4Samples, ResolvesEdges) {
   const std::vector<Pixel> got = read();
   for (int y = 0; y < kHeight; ++y)
     for (int x = 0; x < kWidth; ++x) {
-      const int value = got[static_cast<size_t>(y * kWidth + x)][0];
+      const int value = got[pixel_at(x, y)][0];
       const bool row = y >= 10 && y < 60;
       if (x == 40 && row)
         EXPECT_NEAR(value, 128, 1) << x << "," << y;
