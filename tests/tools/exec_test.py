@@ -103,6 +103,8 @@ class ExecTest(unittest.TestCase):
         self.check_refused("-:1:", "-", text="frobnicate rf1\n")
         self.check_refused("add.qasm is a program for V3D 7.1, not 4.2", ADD, "--device", "rpi4")
         self.check_refused("a new buffer is TYPE[SHAPE]", ADD, "--buf", "a=f32[64")
+        for endless in (["/dev/zero"], [ADD, "--buf", "a=/dev/zero"]):
+            self.check_refused("/dev/zero: File too large", *endless)
         self.check_refused("more than 512 MiB", ADD, *[f"--buf=b{i}=u8[268435456]" for i in range(3)])
 
 

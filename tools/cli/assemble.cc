@@ -99,7 +99,7 @@ void name_its_chip(const Options& options, std::string_view text) {
 }
 
 int assemble(const Options& options) {
-  const auto text = read_file(options.file);
+  const auto text = read_file(options.file, kMostProgramBytes);
   if (!text) {
     fprintf(stderr, "v3demu asm: %s: %s\n", options.file.c_str(), strerror(errno));
     return 1;

@@ -66,7 +66,7 @@ void print(const Options& options, const std::vector<uint64_t>& words) {
 }
 
 int disassemble(const Options& options) {
-  const auto contents = read_file(options.file);
+  const auto contents = read_file(options.file, kMostProgramBytes);
   if (!contents) {
     fprintf(stderr, "v3demu disasm: %s: %s\n", options.file.c_str(), strerror(errno));
     return 1;

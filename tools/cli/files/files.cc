@@ -48,15 +48,17 @@ std::string newest_cached_mesa() {
 
 bool exists(const std::string& path) { return !path.empty() && access(path.c_str(), F_OK) == 0; }
 
-std::optional<std::string> read_file(const std::string& path) {
+std::optional<std::string> read_file(const std::string& path, size_t most) {
   FILE* file = path == "-" ? stdin : fopen(path.c_str(), "rbe");
   if (!file) return {};
   std::string contents;
   char chunk[1 << 16];
   errno = 0;
-  for (size_t got; (got = fread(chunk, 1, sizeof(chunk), file)) > 0;) contents.append(chunk, got);
-  const bool failed = ferror(file) != 0;
-  const int error = errno;
+  for (size_t got; contents.size() <= most && (got = fread(chunk, 1, sizeof(chunk), file)) > 0;)
+    contents.append(chunk, got);
+  const bool too_large = contents.size() > most;
+  const bool failed = too_large || ferror(file) != 0;
+  const int error = too_large ? EFBIG : errno;
   if (file != stdin) fclose(file);
   errno = error;
   if (failed) return {};

@@ -47,9 +47,14 @@ std::vector<std::string> mesa_places();
 
 bool exists(const std::string& path);
 
+/// A text of a program, or its words, has no more bytes.
+inline constexpr size_t kMostProgramBytes = 16 << 20;
+/// Any other file that is read as a whole.
+inline constexpr size_t kMostFileBytes = 1 << 30;
+
 /// The contents of a file, or of the standard input when it is "-". Nothing, with the reason in errno, when
-/// it cannot be read.
-std::optional<std::string> read_file(const std::string& path);
+/// it cannot be read: EFBIG, if it has more bytes than `most`, as what never ends has (/dev/zero).
+std::optional<std::string> read_file(const std::string& path, size_t most = kMostFileBytes);
 /// The opposite; "-" is the standard output. An error names the path and the reason.
 absl::Status write_file(const std::string& path, const std::string& contents);
 

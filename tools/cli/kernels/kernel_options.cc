@@ -59,7 +59,8 @@ absl::StatusOr<KernelBuffer> read_buffer(const std::string& text) {
     if (!filled.ok()) return filled;
     return buffer;
   }
-  const auto contents = read_file(parts.second);
+  // Twice that: the header may be long, and whose array is too large by little is told so below.
+  const auto contents = read_file(parts.second, 2 * kMostKernelBytes);
   if (!contents)
     return absl::NotFoundError(absl::StrCat(
         parts.second, ": ", strerror(errno),
@@ -84,11 +85,8 @@ std::string its_chip(const std::string& file, chip::Generation generation, std::
 /// The program, by text or words. @param assembled  the uniforms of the text
 absl::Status read_program(const KernelOptions& options, chip::Generation generation, Kernel* kernel,
                           std::vector<uint32_t>* assembled) {
-  const auto contents = read_file(options.file);
+  const auto contents = read_file(options.file, kMostProgramBytes);
   if (!contents) return absl::NotFoundError(absl::StrCat(options.file, ": ", strerror(errno)));
-  constexpr size_t kMostBytes = 1 << 24;
-  if (contents->size() > kMostBytes)
-    return absl::InvalidArgumentError(options.file + ": too large for a program");
   if (options.file.ends_with(".bin")) {
     if (contents->empty() || contents->size() % 8)
       return absl::InvalidArgumentError(options.file + ": no whole number of words of 64 bits");
