@@ -71,7 +71,7 @@ class RandomFrame {
                           Op::kOr, Op::kXor, Op::kShl, Op::kShr, Op::kAsr, Op::kMin, Op::kMax, Op::kUmin,
                           Op::kVfpack, Op::kVfmul, Op::kVfmin, Op::kFfloor, Op::kFtrunc, Op::kFceil, Op::kFround,
                           Op::kFtoiz, Op::kFtoin, Op::kFtouz, Op::kItof, Op::kUtof, Op::kClz, Op::kFdx, Op::kFdy,
-                          Op::kRecip, Op::kFcmp, Op::kXcd, Op::kYcd, Op::kFxcd, Op::kFycd, Op::kRevf, Op::kMsf,
+                          Op::kRecip, Op::kRsqrt, Op::kExp, Op::kLog, Op::kFcmp, Op::kXcd, Op::kYcd, Op::kFxcd, Op::kFycd, Op::kRevf, Op::kMsf,
                           Op::kVfla, Op::kMov, Op::kFmov});
       const qpu::FlagWrite flags = pick({qpu::FlagWrite::kNone, qpu::FlagWrite::kNone, qpu::FlagWrite::kPushz,
                                          qpu::FlagWrite::kPushn, qpu::FlagWrite::kPushc, qpu::FlagWrite::kAndn,

@@ -1,6 +1,7 @@
 #include "gpu/qpu/graph/fragment_front_end.h"
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <utility>
 
@@ -11,6 +12,12 @@ namespace v3d::qpu::graph {
 namespace {
 
 constexpr uint32_t kOne = 0x3f800000, kHalf = 0x3f000000;
+constexpr uint32_t kSign = 0x80000000, kInfinity = 0x7f800000, kQuiet = 0x400000, kQuietNan = 0x7fc00000,
+                   kNoNumber = 0xffc00000, kTwoHundred = 0x43480000, kLeastNormal = 0x00800000;
+/// exp2() of gpu/qpu/run/sfu.h has them apart: argument and result.
+constexpr std::pair<uint32_t, uint32_t> kTiesOfExp2[] = {
+    {std::bit_cast<uint32_t>(0x1.853a6ep-9f), std::bit_cast<uint32_t>(0x1.00870ap+0f)},
+    {std::bit_cast<uint32_t>(-0x1.e7526ep-6f), std::bit_cast<uint32_t>(0x1.f58d62p-1f)}};
 constexpr uint32_t kColorWords = 2;
 constexpr uint32_t kMostInstructions = 256;
 
@@ -271,6 +278,42 @@ class FrontEnd {
     }
   }
 
+  /// Those of gpu/qpu/run/sfu.h that are computed on doubles. @return  no node: it is none of these
+  Value special_function(QpuOp op, Value x) {
+    const Value zero = bits(0), infinity = bits(kInfinity), quiet = x | kQuiet;
+    switch (op) {
+      case QpuOp::kRsqrt:
+      case QpuOp::kRsqrt2: {
+        const Value root = graph::make(Op::kReciprocalRoot, x);
+        const Value number = choose(below_floats(x, infinity), root, zero);
+        const Value not_below = choose(equal_floats(x, zero), (x & kSign) | infinity, number);
+        return choose(is_nan(x), quiet, choose(below_floats(x, zero), bits(kNoNumber), not_below));
+      }
+      case QpuOp::kExp: {
+        const Value most = bits(kTwoHundred), least = bits(kTwoHundred | kSign);
+        const Value limited = max_floats(min_floats(x, most), least);
+        Value power = graph::make(Op::kExp2, limited);
+        power = choose(below_floats(power, bits(kLeastNormal)), zero, power);
+        for (const auto& [argument, result] : kTiesOfExp2)
+          power = choose(equal_words(x, bits(argument)), bits(result), power);
+        return choose(is_nan(x), quiet, power);
+      }
+      case QpuOp::kLog: {
+        const Value not_positive =
+            choose(equal_floats(x, zero), bits(kInfinity | kSign), choose(below_floats(x, zero), bits(kQuietNan), x));
+        const Value counts = below_floats(zero, x) & below_floats(x, infinity);
+        return choose(counts, graph::make(Op::kLog2, x), not_positive);
+      }
+      default:
+        return {};
+    }
+  }
+  Value function(QpuOp op, Value a, Value b) {
+    if (const ResultFn fn = kResults[static_cast<size_t>(op)]) return fn(a, b);
+    const Value special = special_function(op, a);
+    return special.id != kNoNode ? special : state_of(op);
+  }
+
   Value lanes_where(Cond cond) {
     if (cond == Cond::kNone) return bits(~0u);
     const Value flag = info(cond).of_b ? flag_b_ : flag_a_;
@@ -285,10 +328,7 @@ class FrontEnd {
     if (info(half.op).operands > 0) r.a = operand(half.a);
     if (info(half.op).operands > 1) r.b = operand(half.b);
     r.exec = lanes_where(half.cond);
-    if (const ResultFn fn = kResults[static_cast<size_t>(half.op)])
-      r.value = fn(r.a, r.b);
-    else
-      r.value = state_of(half.op);
+    r.value = function(half.op, r.a, r.b);
     if (r.value.id == kNoNode) refuse(info(half.op).mnemonic);
     return r;
   }
@@ -329,11 +369,10 @@ class FrontEnd {
   }
 
   void start_sfu(QpuOp op, Value v) {
-    const ResultFn fn = kResults[static_cast<size_t>(op)];
-    if (fn == nullptr) return refuse(info(op).mnemonic);
+    const Value result = function(op, v, v);
+    if (result.id == kNoNode) return refuse(info(op).mnemonic);
     // The first place that is free: one at most is under way.
-    Value& to = sfu_results_[0].id == kNoNode ? sfu_results_[0] : sfu_results_[1];
-    to = fn(v, v);
+    (sfu_results_[0].id == kNoNode ? sfu_results_[0] : sfu_results_[1]) = result;
   }
 
   /// @param before  A and B before the instruction

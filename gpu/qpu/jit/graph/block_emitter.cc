@@ -20,6 +20,8 @@ using Xbyak::Zmm;
 // AVX-512 has the columns of the pixels, and two halves of their rows, in registers behind those of values.
 constexpr int kUnitsOfAvx512 = 27, kUnitsOfAvx2 = 7;
 constexpr int kColumns = 27, kRows = 28;
+// AVX2 has two quarters of each in the frame, behind what prepare() saves there.
+constexpr int kPositions = kSaved + 16 * 32;
 
 const Reg64 kRun(Xbyak::Operand::RBX), kBlock(Xbyak::Operand::R12), kCoefficients(Xbyak::Operand::R13),
     kUniformWords(Xbyak::Operand::R14), kRowBytes(Xbyak::Operand::R15), kDepth(Xbyak::Operand::RSI),
@@ -99,7 +101,7 @@ void BlockEmitter::set_position() {
     vbroadcastsd(Ymm(s.getIdx()), s);
     for (int n = 0; n < 2; ++n) {
       vaddpd(Ymm(scratch(1).getIdx()), Ymm(s.getIdx()), ptr[rip + offsets + 32 * n]);
-      vmovapd(ptr[rsp + kOperands + 32 * (to - kColumns) * 2 + 32 * n], Ymm(scratch(1).getIdx()));
+      vmovapd(ptr[rsp + kPositions + 64 * (to - kColumns) + 32 * n], Ymm(scratch(1).getIdx()));
     }
   };
   set(offsetof(Block, x), offsetof(BlockRun, anchor_x), columns_, 1, kColumns);
@@ -175,7 +177,7 @@ void BlockEmitter::plane_of_quarters(const Node& node, int to) {
   const int temporary = new_unit();
   const Ymm d(2 * to), e(2 * to + 1), a(2 * temporary), b(2 * temporary + 1), s(scratch(0).getIdx()),
       t(scratch(1).getIdx());
-  const auto position = [&](int n) { return ptr[rsp + kOperands + 32 * n]; };
+  const auto position = [&](int n) { return ptr[rsp + kPositions + 32 * n]; };
   vbroadcastsd(s, coefficient(node, 1));
   vmulpd(a, s, position(0));
   vmulpd(b, s, position(1));

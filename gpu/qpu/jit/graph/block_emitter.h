@@ -16,6 +16,7 @@ class BlockEmitter final : public GraphEmitter {
   void end() override;
   void emit_own(const Node& node) override;
   Xbyak::Address home_of(const Node& node, int part, bool spreads) override;
+  bool has_own_mode() const override { return false; }
   void own_data() override;
 
   void begin_block();

@@ -79,7 +79,7 @@ void GraphEmitter::pool() {
 }
 
 void GraphEmitter::set_mode(Mode mode) {
-  if (current_mode_ == mode) return;
+  if (current_mode_ == mode || !has_own_mode()) return;
   current_mode_ = mode;
   ldmxcsr(mode == Mode::kOwn ? ptr[rip + mode_] : ptr[rsp + kHostMode]);
 }

@@ -47,6 +47,8 @@ class GraphEmitter : public Xbyak::CodeGenerator {
   virtual Xbyak::Address home_of(const Node& node, int part, bool spreads) = 0;
   /// Data behind the code.
   virtual void own_data() {}
+  /// Whether operations of V3D 2.1 may be among the nodes: only they need another mode of the host's floats.
+  virtual bool has_own_mode() const = 0;
 
   // ---- Registers and memory of values
   Vector vector(int unit, int part) const;

@@ -21,6 +21,7 @@ class RunEmitter final : public GraphEmitter {
   void end() override;
   void emit_own(const Node& node) override;
   Xbyak::Address home_of(const Node& node, int part, bool spreads) override;
+  bool has_own_mode() const override { return true; }
 
   void uniform(const Node& node);
   void fetch(const Node& node);
