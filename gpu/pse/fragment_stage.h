@@ -132,7 +132,7 @@ class FragmentStage {
   bool tests_blocks_ = false;   // they go through tests alone, early ones, one sample at a time
   bool only_counts_ = false;    // early tests, one sample at a time, that pass whatever comes
   BlockFunctions functions_;
-  bool has_function_ = false;  // blocks of draw_ go there, whole or not
+  bool has_function_ = false;                      // blocks of draw_ go there, whole or not
   const PrimitiveSetup* flat_words_of_ = nullptr;  // whose c all varyings_ have; may be null
   uint32_t num_smooth_ = 0;                        // components of draw_ that are not flat
   std::array<uint8_t, kComponentRoom> smooth_;

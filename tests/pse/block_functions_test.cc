@@ -29,7 +29,8 @@ class RandomFrame {
     scene.control().set_counted(counted);
     tlb::Config& config = scene.config();
     config.targets[0] = {.used = true, .type = tlb::ColorType::k8, .clear = {0x40302010}};
-    config.depth_type = pick({tlb::DepthType::k24, tlb::DepthType::k24, tlb::DepthType::k32F, tlb::DepthType::k16});
+    config.depth_type =
+        pick({tlb::DepthType::k24, tlb::DepthType::k24, tlb::DepthType::k32F, tlb::DepthType::k16});
     config.clear_z = 0.6f;
     for (int draws = 0; draws < 3; ++draws) add_draw();
     scene.after_tile = [this](tlb::TileBuffer& tile) { read(tile); };
@@ -67,18 +68,20 @@ class RandomFrame {
     using qpu::Op;
     const uint32_t count = below(24);
     for (uint32_t n = 0; n < count; ++n) {
-      const Op op = pick({Op::kFadd, Op::kFsub, Op::kFmin, Op::kFmax, Op::kFmul, Op::kAdd, Op::kSub, Op::kAnd,
-                          Op::kOr, Op::kXor, Op::kShl, Op::kShr, Op::kAsr, Op::kMin, Op::kMax, Op::kUmin,
-                          Op::kVfpack, Op::kVfmul, Op::kVfmin, Op::kFfloor, Op::kFtrunc, Op::kFceil, Op::kFround,
-                          Op::kFtoiz, Op::kFtoin, Op::kFtouz, Op::kItof, Op::kUtof, Op::kClz, Op::kFdx, Op::kFdy,
-                          Op::kRecip, Op::kRsqrt, Op::kExp, Op::kLog, Op::kFcmp, Op::kXcd, Op::kYcd, Op::kFxcd, Op::kFycd, Op::kRevf, Op::kMsf,
-                          Op::kVfla, Op::kMov, Op::kFmov});
-      const qpu::FlagWrite flags = pick({qpu::FlagWrite::kNone, qpu::FlagWrite::kNone, qpu::FlagWrite::kPushz,
-                                         qpu::FlagWrite::kPushn, qpu::FlagWrite::kPushc, qpu::FlagWrite::kAndn,
-                                         qpu::FlagWrite::kNorz, qpu::FlagWrite::kAndnc});
-      const qpu::Cond cond = flags != qpu::FlagWrite::kNone
-                                 ? qpu::Cond::kNone
-                                 : pick({qpu::Cond::kNone, qpu::Cond::kIfa, qpu::Cond::kIfnb, qpu::Cond::kIfb});
+      const Op op = pick(
+          {Op::kFadd,   Op::kFsub,  Op::kFmin,  Op::kFmax,   Op::kFmul,   Op::kAdd,   Op::kSub,    Op::kAnd,
+           Op::kOr,     Op::kXor,   Op::kShl,   Op::kShr,    Op::kAsr,    Op::kMin,   Op::kMax,    Op::kUmin,
+           Op::kVfpack, Op::kVfmul, Op::kVfmin, Op::kFfloor, Op::kFtrunc, Op::kFceil, Op::kFround, Op::kFtoiz,
+           Op::kFtoin,  Op::kFtouz, Op::kItof,  Op::kUtof,   Op::kClz,    Op::kFdx,   Op::kFdy,    Op::kRecip,
+           Op::kRsqrt,  Op::kExp,   Op::kLog,   Op::kFcmp,   Op::kXcd,    Op::kYcd,   Op::kFxcd,   Op::kFycd,
+           Op::kRevf,   Op::kMsf,   Op::kVfla,  Op::kMov,    Op::kFmov});
+      const qpu::FlagWrite flags = pick(
+          {qpu::FlagWrite::kNone, qpu::FlagWrite::kNone, qpu::FlagWrite::kPushz, qpu::FlagWrite::kPushn,
+           qpu::FlagWrite::kPushc, qpu::FlagWrite::kAndn, qpu::FlagWrite::kNorz, qpu::FlagWrite::kAndnc});
+      const qpu::Cond cond =
+          flags != qpu::FlagWrite::kNone
+              ? qpu::Cond::kNone
+              : pick({qpu::Cond::kNone, qpu::Cond::kIfa, qpu::Cond::kIfnb, qpu::Cond::kIfb});
       qpu::Instruction i;
       const bool of_mul = op == Op::kFmul || op == Op::kVfmul || op == Op::kMov || op == Op::kFmov;
       qpu::AluHalf& half = of_mul ? i.mul : i.add;

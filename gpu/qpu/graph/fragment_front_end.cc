@@ -51,7 +51,9 @@ constexpr UnpackFn kUnpacks[] = {
 
 FlagFn flag_fn(QpuOp op, Flag flag) {
   const auto n = static_cast<size_t>(op);
-  return flag == Flag::kZ ? kFlags<Flag::kZ>[n] : flag == Flag::kN ? kFlags<Flag::kN>[n] : kFlags<Flag::kC>[n];
+  return flag == Flag::kZ   ? kFlags<Flag::kZ>[n]
+         : flag == Flag::kN ? kFlags<Flag::kN>[n]
+                            : kFlags<Flag::kC>[n];
 }
 
 /// Executes a program on nodes in place of lanes, in the order of the interpreter (qpu.md 3.3).
@@ -138,8 +140,7 @@ class FrontEnd {
       const Value fragment = stored_depth(source(Op::kPlane, kPlaneZ)),
                   stored = source(Op::kLoadTile, kTileDepth);
       passed_ = passed_ & passes(fragment, stored);
-      if (key_.writes_depth)
-        effect(Op::kStoreTile, choose(passed_, fragment, stored), kTileDepth);
+      if (key_.writes_depth) effect(Op::kStoreTile, choose(passed_, fragment, stored), kTileDepth);
     }
     effect(Op::kShade, passed_);
   }
@@ -299,8 +300,8 @@ class FrontEnd {
         return choose(is_nan(x), quiet, power);
       }
       case QpuOp::kLog: {
-        const Value not_positive =
-            choose(equal_floats(x, zero), bits(kInfinity | kSign), choose(below_floats(x, zero), bits(kQuietNan), x));
+        const Value not_positive = choose(equal_floats(x, zero), bits(kInfinity | kSign),
+                                          choose(below_floats(x, zero), bits(kQuietNan), x));
         const Value counts = below_floats(zero, x) & below_floats(x, infinity);
         return choose(counts, graph::make(Op::kLog2, x), not_positive);
       }

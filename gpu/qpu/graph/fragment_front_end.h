@@ -22,8 +22,8 @@ struct BlockGraph {
   uint32_t instructions = 0;  ///< of the program
 };
 
-/// Empty if the program is not one straight line of operations that have an expression, which gives each pixel
-/// four halves: then `why` says what else it does.
+/// Empty if the program is not one straight line of operations that have an expression, which gives each
+/// pixel four halves: then `why` says what else it does.
 std::optional<BlockGraph> block_graph(const flow::Flow& flow, const BlockKey& key, const char** why);
 
 }  // namespace v3d::qpu::graph

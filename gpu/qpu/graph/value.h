@@ -1,5 +1,5 @@
-/// These are the operations of lane expressions (gpu/qpu/run/vc4_lanes.h and alu_lanes.h) on nodes of a graph:
-/// evaluating an expression makes its nodes.
+/// These are the operations of lane expressions (gpu/qpu/run/vc4_lanes.h and alu_lanes.h) on nodes of a
+/// graph: evaluating an expression makes its nodes.
 #pragma once
 
 #include <cstdint>
@@ -68,8 +68,7 @@ inline Value float_of_integer(Value a) { return make(Op::kFloatOf, a); }
 // ---- Of V3D 4.2 and 7.1 (gpu/qpu/run/host_lanes.h)
 
 inline Value make_with(Op op, Value a, uint32_t immediate) {
-  return {a.graph,
-          a.graph->make({.op = op, .operands = {a.id, kNoNode, kNoNode}, .immediate = immediate})};
+  return {a.graph, a.graph->make({.op = op, .operands = {a.id, kNoNode, kNoNode}, .immediate = immediate})};
 }
 inline Value float_sum(Value a, Value b) { return make(Op::kFloatSum, a, b); }
 inline Value float_difference(Value a, Value b) { return make(Op::kFloatDifference, a, b); }

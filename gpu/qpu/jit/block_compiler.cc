@@ -51,7 +51,8 @@ flow::Flow straight_flow(const Program& program, Memory memory, bool final_secti
                          std::vector<uint64_t>& words) {
   const auto read = [&](int32_t index) -> std::optional<uint64_t> {
     const GpuAddr address = program.entry() + static_cast<uint32_t>(index) * 8;
-    const bool goes_on = index >= 0 && static_cast<size_t>(index) <= words.size() && words.size() < kMostWords;
+    const bool goes_on =
+        index >= 0 && static_cast<size_t>(index) <= words.size() && words.size() < kMostWords;
     if (!goes_on || !program.knows_page(address)) return {};
     if (static_cast<size_t>(index) == words.size()) words.push_back(program.word(memory, address));
     return words[static_cast<size_t>(index)];
@@ -116,8 +117,8 @@ FragmentCompiler::Statistics FragmentCompiler::statistics() const {
 
 std::string to_string(const FragmentCompiler::Statistics& s) {
   return absl::StrFormat(
-      "%d functions for blocks of fragments: %d instructions, %d KiB, %.1f ms; %d times none for a program", s.functions,
-      s.instructions, s.code_bytes >> 10, s.seconds * 1e3, s.others);
+      "%d functions for blocks of fragments: %d instructions, %d KiB, %.1f ms; %d times none for a program",
+      s.functions, s.instructions, s.code_bytes >> 10, s.seconds * 1e3, s.others);
 }
 
 }  // namespace v3d::qpu::jit

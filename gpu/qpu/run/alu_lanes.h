@@ -237,8 +237,7 @@ inline W unpacked_lanes(const W& v) {
   if constexpr (unpack == Unpack::kH) return high_half(v);
   // NaN becomes the lower bound.
   if constexpr (unpack == Unpack::kSat) return min_floats(max_floats(v, zero), one);
-  if constexpr (unpack == Unpack::kNsat)
-    return min_floats(max_floats(v, of_same_kind(v, 0xbf800000u)), one);
+  if constexpr (unpack == Unpack::kNsat) return min_floats(max_floats(v, of_same_kind(v, 0xbf800000u)), one);
   if constexpr (unpack == Unpack::kMax0) return max_floats(v, zero);
   if constexpr (unpack == Unpack::kFf) {
     const W half = half_of(v);

@@ -1,5 +1,5 @@
-/// A BlockCode is one function of the host for whole blocks of fragments, 4x4 pixels of one primitive each: it
-/// interpolates, tests depth, executes the fragment program and stores what it gave, under the mask of the
+/// A BlockCode is one function of the host for whole blocks of fragments, 4x4 pixels of one primitive each:
+/// it interpolates, tests depth, executes the fragment program and stores what it gave, under the mask of the
 /// pixels. What makes it (gpu/qpu/jit) stands above the interpreter, what calls it (gpu/pse) further above.
 #pragma once
 
@@ -44,9 +44,9 @@ struct Block {
 /// What a function gets: where it draws, the primitive and its blocks.
 struct BlockRun {
   // The draw
-  uint32_t* depth = nullptr;     ///< a plane of the tile
-  uint32_t* color = nullptr;     ///< the same of the render target
-  uint32_t bytes_of_rows = 0;    ///< from a row of quads to the next one
+  uint32_t* depth = nullptr;   ///< a plane of the tile
+  uint32_t* color = nullptr;   ///< the same of the render target
+  uint32_t bytes_of_rows = 0;  ///< from a row of quads to the next one
   int32_t tile_x = 0, tile_y = 0;
   const uint32_t* uniforms = nullptr;
   /// Called once a primitive before anything of its coefficients, or of the uniforms, is read: they need not
@@ -71,8 +71,8 @@ struct BlockRun {
 };
 using BlockFn = void (*)(BlockRun* run);
 
-/// What the function depends on besides the program: state of draws of frames with one sample, an rgba8 render
-/// target whose pixels are replaced, and tests before the program.
+/// What the function depends on besides the program: state of draws of frames with one sample, an rgba8
+/// render target whose pixels are replaced, and tests before the program.
 struct BlockKey {
   enum class Depth : uint8_t { kNone, k32F, k24, k16 };
   Depth depth = Depth::kNone;  ///< how it is stored; kNone: all pixels pass, and none is stored

@@ -1,5 +1,5 @@
-/// These are what the expressions of alu_lanes.h are made of, on the host's vectors: with them the interpreter
-/// computes. The compiler's, of the same names, are in gpu/qpu/graph/value.h.
+/// These are what the expressions of alu_lanes.h are made of, on the host's vectors: with them the
+/// interpreter computes. The compiler's, of the same names, are in gpu/qpu/graph/value.h.
 #pragma once
 
 #include <bit>
@@ -65,13 +65,11 @@ inline Lanes rounded(const Lanes& v) {
 }
 /// A signed integer toward zero, of floats that fit.
 inline Lanes truncated(const Lanes& v) {
-  return by_parts<Lanes>(
-      [](auto part) { return __builtin_convertvector(part, HostPart<LanesI>::type); }, as_float(v));
+  return by_parts<Lanes>([](auto part) { return __builtin_convertvector(part, HostPart<LanesI>::type); },
+                         as_float(v));
 }
 /// Of signed integers.
-inline Lanes nearest_float(const Lanes& v) {
-  return as_uint(__builtin_convertvector(as_int(v), LanesF));
-}
+inline Lanes nearest_float(const Lanes& v) { return as_uint(__builtin_convertvector(as_int(v), LanesF)); }
 /// In the low half, with 0 above.
 inline Lanes half_of(const Lanes& v) { return float_to_half(as_float(v)); }
 /// Of the low half.

@@ -1,5 +1,5 @@
-/// Expressions of the operations of V3D 4.2 and 7.1 (gpu/qpu/run/alu_lanes.h) as graphs: evaluated, and as code
-/// for each target that the host has, they give what the interpreter's vectors give.
+/// Expressions of the operations of V3D 4.2 and 7.1 (gpu/qpu/run/alu_lanes.h) as graphs: evaluated, and as
+/// code for each target that the host has, they give what the interpreter's vectors give.
 
 #include "gpu/qpu/run/alu_lanes.h"
 
@@ -223,7 +223,8 @@ TEST(AluLanes, CodeGivesWhatVectorsGive) {
         run.end = &block + 1;
         std::bit_cast<BlockFn>(code->begin())(&run);
         ASSERT_TRUE(are_equal({depth, color}, interpreted(c, a, b)))
-            << c.name << " for " << jit::name(target) << '\n' << to_text(c.graph);
+            << c.name << " for " << jit::name(target) << '\n'
+            << to_text(c.graph);
       }
     }
   }

@@ -85,8 +85,8 @@ void BlockEmitter::set_places() {
   add(kColor, rax);
 }
 
-/// The pixels from the anchor, as doubles: of lanes 0 to 3 and 8 to 11, and of the others, the columns are the
-/// same, and of the first and the last eight the rows.
+/// The pixels from the anchor, as doubles: of lanes 0 to 3 and 8 to 11, and of the others, the columns are
+/// the same, and of the first and the last eight the rows.
 void BlockEmitter::set_position() {
   const auto set = [&](size_t coordinate, size_t anchor, Xbyak::Label& offsets, int vectors, int to) {
     const Xmm s(scratch(0).getIdx());
@@ -260,7 +260,8 @@ void BlockEmitter::shade(const Node& node) {
 void BlockEmitter::prepare() {
   const auto for_each = [&](auto fn) {
     for (int n = 0; n < (wide_ ? 32 : 16); ++n)
-      fn(Vector(wide_ ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, n), ptr[rsp + kSaved + (wide_ ? 64 : 32) * n]);
+      fn(Vector(wide_ ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, n),
+         ptr[rsp + kSaved + (wide_ ? 64 : 32) * n]);
   };
   L(prepare_);
   for_each([&](const Vector& v, const Xbyak::Address& to) { vmovups(to, v); });

@@ -36,8 +36,8 @@ class BlockEmitter final : public GraphEmitter {
   bool has_planes_ = false;
   Xbyak::Label next_, skip_, done_;
   Xbyak::Label prepare_, prepared_;
-  Xbyak::Label columns_, rows_;                 // of the pixels of a block, as doubles
-  Xbyak::Label pixel_columns_, pixel_rows_;     // as integers
+  Xbyak::Label columns_, rows_;              // of the pixels of a block, as doubles
+  Xbyak::Label pixel_columns_, pixel_rows_;  // as integers
   bool uses_pixels_ = false;
 };
 

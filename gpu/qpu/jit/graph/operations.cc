@@ -12,7 +12,7 @@ constexpr int kNotEqual = 4;               // of floats; what is no number is no
 constexpr int kNotLess = 5, kGreater = 6;  // of integers
 constexpr uint8_t kNoException = 8, kDown = 1 | kNoException;
 constexpr uint8_t kEqual = 0, kBelow = 17, kAtMost = 18;  // of floats, which are ordered
-constexpr uint8_t kMaskOrOther = 0xca;     // vpternlogd: a ? b : c
+constexpr uint8_t kMaskOrOther = 0xca;                    // vpternlogd: a ? b : c
 constexpr uint32_t kLargest = 0x7f7fffff, kMagnitude = 0x7fffffff, kSign = 0x80000000;
 
 }  // namespace
