@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "gpu/qpu/jit/jit.h"
+#include "gpu/qpu/run/program.h"
+#include "gpu/qpu/run/program_room.h"
 #include "tests/pse/scene.h"
 
 namespace v3d::pse {
@@ -183,6 +185,60 @@ TEST_P(BlockFunctionsOf, LeaveWhatBatchesLeave) {
 TEST_P(BlockFunctionsOf, WhoCountsSeesBatches) {
   RandomFrame(1, compiler.get(), true).render();
   EXPECT_EQ(functions(), 0u);
+}
+
+/// A program of its own, as a cache has it.
+struct OneProgram {
+  explicit OneProgram(qpu::Compiler* compiler) : program(chip::Generation::k71, build(), room, compiler) {}
+  GpuAddr build() {
+    ProgramBuilder builder;
+    builder.varying(10).add(qpu::Op::kFadd, 11, ProgramBuilder::rf(10), ProgramBuilder::rf(3));
+    builder.add(qpu::Op::kFmax, 12, ProgramBuilder::rf(11), ProgramBuilder::rf(10))
+        .add(qpu::Op::kFsub, 13, ProgramBuilder::rf(11), ProgramBuilder::rf(10))
+        .store_half(10);
+    return builder.build(&job).code;
+  }
+  const qpu::BlockCode* blocks(const qpu::BlockKey& key) { return program.blocks(job.memory(), true, key); }
+
+  TestJob job;
+  std::shared_ptr<qpu::ProgramRoom> room = std::make_shared<qpu::ProgramRoom>(qpu::Program::kMaxTotal);
+  qpu::Program program;
+};
+
+TEST_P(BlockFunctionsOf, AProgramHasFew) {
+  OneProgram of(compiler.get());
+  for (int test = 0; test < 8; ++test)
+    for (const bool writes : {false, true})
+      of.blocks({.depth = qpu::BlockKey::Depth::k24,
+                 .test = static_cast<Compare>(test),
+                 .writes_depth = writes,
+                 .components = 1});
+  EXPECT_EQ(functions(), 8u);
+  // The first ones stay.
+  const qpu::BlockKey first = {.depth = qpu::BlockKey::Depth::k24, .test = Compare::kNever, .components = 1};
+  EXPECT_NE(of.blocks(first), nullptr);
+  EXPECT_EQ(of.blocks(first), of.blocks(first));
+}
+
+TEST_P(BlockFunctionsOf, MemoryIsCountedAndGivenBack) {
+  std::shared_ptr<qpu::ProgramRoom> room;
+  {
+    OneProgram of(compiler.get());
+    room = of.room;
+    ASSERT_NE(of.blocks({.components = 1}), nullptr);
+    EXPECT_GE(room->pieces(), 1u);
+  }
+  EXPECT_EQ(room->pieces(), 0u);
+}
+
+TEST_P(BlockFunctionsOf, AreOfTheWordsThatTheyWereMadeOf) {
+  OneProgram of(compiler.get());
+  const qpu::BlockCode* const code = of.blocks({.components = 1});
+  ASSERT_NE(code, nullptr);
+  EXPECT_TRUE(of.program.matches(of.job.memory()));
+  const GpuAddr last = of.program.entry() + static_cast<GpuAddr>(code->words().size() - 1) * 8;
+  of.job.memory().store<uint32_t>(last, of.job.memory().load<uint32_t>(last) ^ 1u);
+  EXPECT_FALSE(of.program.matches(of.job.memory()));
 }
 
 }  // namespace

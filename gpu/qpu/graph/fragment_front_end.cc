@@ -20,6 +20,8 @@ constexpr std::pair<uint32_t, uint32_t> kTiesOfExp2[] = {
     {std::bit_cast<uint32_t>(-0x1.e7526ep-6f), std::bit_cast<uint32_t>(0x1.f58d62p-1f)}};
 constexpr uint32_t kColorWords = 2;
 constexpr uint32_t kMostInstructions = 256;
+/// On doubles they take long: then it is worth it that quads of several primitives wait for each other.
+constexpr uint32_t kMostSpecial = 2;
 
 using QpuOp = qpu::Op;
 using ResultFn = Value (*)(const Value& a, const Value& b);
@@ -312,7 +314,9 @@ class FrontEnd {
   Value function(QpuOp op, Value a, Value b) {
     if (const ResultFn fn = kResults[static_cast<size_t>(op)]) return fn(a, b);
     const Value special = special_function(op, a);
-    return special.id != kNoNode ? special : state_of(op);
+    if (special.id == kNoNode) return state_of(op);
+    if (++specials_ > kMostSpecial) refuse("many special functions");
+    return special;
   }
 
   Value lanes_where(Cond cond) {
@@ -415,7 +419,7 @@ class FrontEnd {
   Value color_exec_;
   uint32_t color_words_ = 0, colors_ = 0;
   std::array<Value, 2> sfu_results_;
-  uint32_t varyings_ = 0, uniforms_ = 0, instructions_ = 0;  // that came so far
+  uint32_t varyings_ = 0, uniforms_ = 0, instructions_ = 0, specials_ = 0;  // that came so far
 };
 
 }  // namespace
