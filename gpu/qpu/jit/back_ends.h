@@ -24,4 +24,7 @@ std::shared_ptr<const ProgramCode> make_code(Target target, const flow::Flow& fl
 /// @return  empty if it cannot be made
 std::vector<uint8_t> make_run_code(Target target, const graph::Graph& graph, GpuAddr code);
 
+/// The same of a BlockFn.
+std::vector<uint8_t> make_block_code(Target target, const graph::Graph& graph);
+
 }  // namespace v3d::qpu::jit

@@ -13,4 +13,6 @@ std::shared_ptr<const ProgramCode> make_code(Target, const flow::Flow&, CodeCont
 
 std::vector<uint8_t> make_run_code(Target, const graph::Graph&, GpuAddr) { return {}; }
 
+std::vector<uint8_t> make_block_code(Target, const graph::Graph&) { return {}; }
+
 }  // namespace v3d::qpu::jit
