@@ -7,6 +7,7 @@ import sys
 import tempfile
 import types
 
+from conformance_parts import ending
 from conformance_parts.lists import fail
 from conformance_parts.runner import Runner
 from conformance_parts.suites import Deqp, Piglit
@@ -96,7 +97,7 @@ def run_deqp_runner(sections, lists, options):
     start, fraction = options.part
     command = [options.deqp_runner, "suite", "--suite", suite, "--output", folder, "--skips", *skips, "--flakes", *flakes,
                "--fraction-start", str(start), "--fraction", str(fraction), "--jobs", str(options.jobs), "--baseline", baseline]
-    done = subprocess.run(options.launcher + command, check=False)
+    done = ending.run(options.launcher + command)
     if os.path.exists(os.path.join(folder, "failures.csv")):
         subprocess.run([options.deqp_runner, "junit", "--testsuite", "dEQP", "--results", os.path.join(folder, "failures.csv"),
                         "--output", os.path.join(folder, "junit.xml"), "--limit", "50", "--template", "See {{testcase}}"],
