@@ -3,7 +3,6 @@
 
 usage: mesa_ci_test.py SOURCE_FOLDER [unittest options]
 """
-import itertools
 import os
 import struct
 import subprocess
@@ -19,7 +18,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(SOURCE, "tools", "scripts"))
 # pylint: disable=wrong-import-position
 from conformance_parts.lists import Refusal  # noqa: E402
-from mesa_ci_parts import shuffle  # noqa: E402
 from mesa_ci_parts.pictures import Picture, read_picture  # noqa: E402
 # pylint: enable=wrong-import-position
 
@@ -191,7 +189,8 @@ class Job(Fixture):
 
     def test_takes_the_jobs_fraction_and_shards(self):
         self.suites([f"a.pass{number}" for number in range(40)], [])
-        self.assertEqual(len(self.run_job("v3d-rpi5-gl:arm64")[2]), 10)  # one of two shards, half of the cases
+        # One of two shards, half of the cases: every fourth of the list, from its first on, as deqp-runner takes them.
+        self.assertEqual(set(self.run_job("v3d-rpi5-gl:arm64")[2]), {f"a.pass{number}" for number in range(0, 40, 4)})
         self.environment |= {"CI_NODE_INDEX": "3", "CI_NODE_TOTAL": "4"}
         self.assertEqual(len(self.run_job("v3d-rpi5-gl", output="other")[2]), 5)
         self.assertEqual(len(self.run_job("v3d-rpi5-gl", "--fraction", "5", output="small")[2]), 1)
@@ -410,18 +409,6 @@ class DeqpRunner(Fixture):
         self.assertEqual(theirs[::2], mine[::2], self.log)
         self.assertEqual(self.failures("theirs"), self.failures("mine"))
         self.assertEqual(xml.parse(self.path("theirs/junit.xml")).getroot().tag, "testsuites")
-
-
-class Order(unittest.TestCase):
-    def test_words_are_those_of_chacha12(self):
-        # The first block of key and nonce 0, as published for eSTREAM's reduced versions.
-        words = struct.pack("<4I", *itertools.islice(shuffle.words(bytes(32)), 4))
-        self.assertEqual(words.hex(), "9bf49a6a0755f953811fce125f2683d5")
-
-    def test_all_cases_are_there_once(self):
-        cases = [f"a{number}" for number in range(300)]
-        self.assertEqual(sorted(shuffle.shuffled(cases)), sorted(cases))
-        self.assertNotEqual(shuffle.shuffled(cases), cases)
 
 
 if __name__ == "__main__":
