@@ -177,10 +177,12 @@ class Deqp(Fixture):
 
     def test_a_program_that_cannot_start_is_an_error(self):
         self.environment["FAKE_DEQP_BROKEN"] = "1"
-        status, _, rows = self.run_tool(["a.pass"])
+        status, _, rows = self.run_tool(["a.pass"], "--journal", self.path("journal"))
         self.assertEqual(status, 2)
         self.assertEqual(rows["a.pass"]["status"], "Missing")
         self.assertIn("no device", self.log)
+        del self.environment["FAKE_DEQP_BROKEN"]
+        self.assertEqual(self.run_tool(["a.pass"], "--journal", self.path("journal"))[0], 0, "the journal has no case that was not begun")
 
     def test_gles_runs_with_the_arguments_of_the_board(self):
         for suite in ("deqp-gles", "khr-gles"):

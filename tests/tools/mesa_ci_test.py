@@ -216,6 +216,17 @@ class Job(Fixture):
         self.assertEqual(self.run_job(FULL, "--journal", self.path("journal"))[::2], first[::2])
         self.assertFalse(os.path.exists(self.path("state/runs")), "a case ran again")
 
+    def test_goes_on_from_its_journal_when_one_more_suite_is_here(self):
+        gles2 = self.path("suites/deqp-gles/modules/gles2/deqp-gles2")
+        os.rename(gles2, gles2 + "-away")
+        journal = ("--journal", self.path("journal"), "--available")
+        self.assertEqual(self.run_job(FULL, *journal)[2], {"x11-b.pass": "Pass"})
+        os.rename(gles2 + "-away", gles2)
+        os.remove(self.path("state/runs"))
+        self.assertEqual(self.run_job(FULL, *journal)[2], {"a.pass": "Pass", "x11-b.pass": "Pass"})
+        with open(self.path("state/runs"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "1\n", "what was there already ran again")
+
 
 class Refusals(Fixture):
     def refused(self, job, *options):

@@ -79,7 +79,7 @@ class Runner:
         if ending.is_told():  # what was not run again may be no more than that end
             results = [result for result in results if not self.lists.doubtful(result)]
         with self.lock:
-            self.journal.add(results)
+            self.journal.add(result for result in results if result.status != "Missing")  # which was not even begun
         return results
 
     def _attempt(self, cases):
