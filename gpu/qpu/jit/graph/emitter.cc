@@ -1,8 +1,8 @@
 #include "gpu/qpu/jit/graph/emitter.h"
 
-#include <algorithm>
 #include <cstddef>
 
+#include "gpu/qpu/jit/graph/facts.h"
 #include "gpu/qpu/jit/graph/frame.h"
 #include "gpu/qpu/run/vc4_compiled.h"
 #include "gpu/qpu/run/vc4_thread.h"
@@ -10,7 +10,6 @@
 namespace v3d::qpu::jit {
 namespace {
 
-using graph::kNoNode;
 using vc4::Thread;
 using Xbyak::Reg64;
 
@@ -22,31 +21,17 @@ constexpr uint32_t kFlushing = 0x1f80 | 1 << 15 | 1 << 6, kFlushingTowardZero = 
 
 GraphEmitter::GraphEmitter(const graph::Graph& graph, Width width, GpuAddr code, void* buffer, size_t bytes)
     : Xbyak::CodeGenerator(bytes, buffer),
-      graph_(graph),
+      RegisterScan(graph, width == Width::kAvx512 ? 30 : 7),
       wide_(width == Width::kAvx512),
       parts_(wide_ ? 1 : 2),
       code_(code),
-      uses_(graph),
-      places_(graph.nodes().size()),
-      num_units_(wide_ ? 30 : 7) {
-  held_.fill(kNoNode);
-  for (size_t n = 0; n < places_.size(); ++n) {
-    const Op op = graph[static_cast<Id>(n)].op;
-    if (op == Op::kLoad) loads_.push_back(static_cast<Id>(n));
-    places_[n].home = op == Op::kConst || op == Op::kLoad || op == Op::kVarying || op == Op::kLaneIndex;
-    rounds_ = rounds_ || graph::has(op, graph::kTowardZero) || graph::has(op, graph::kToNearest);
-  }
-  find_loose_zeros();
-}
+      rounds_(changes_rounding(graph)),
+      zero_is_loose_(loose_zeros(graph)) {}
 
 // ---- Begin and end
 
 void GraphEmitter::prologue() {
-  uint32_t varyings = 0;
-  for (const Node& node : graph_.nodes()) {
-    if (node.op == Op::kVarying) varyings = std::max(varyings, node.immediate / 2 + 1);
-    if (node.op == Op::kEndVaryings) varyings = std::max(varyings, node.immediate);
-  }
+  const uint32_t varyings = varyings_of(graph_);
   if (varyings != 0) {
     mov(eax, dword[rdi + offset_of(offsetof(Thread, pending.next_varying))]);
     lea(ecx, ptr[rax + static_cast<int>(varyings)]);
@@ -89,10 +74,7 @@ void GraphEmitter::epilogue() {
 
 void GraphEmitter::emit() {
   prologue();
-  for (const Node& node : graph_.nodes()) {
-    locked_ = 0;
-    emit(node);
-  }
+  walk();
   epilogue();
   unsure_results();
   failures();

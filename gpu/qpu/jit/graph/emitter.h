@@ -19,7 +19,7 @@ namespace v3d::qpu::jit {
 
 enum class Width : uint8_t { kAvx512, kAvx2 };
 
-class GraphEmitter : public Xbyak::CodeGenerator {
+class GraphEmitter : public Xbyak::CodeGenerator, private RegisterScan {
  public:
   /// @param code  address of the chunk that the graph's instructions are of
   GraphEmitter(const graph::Graph& graph, Width width, GpuAddr code, void* buffer, size_t bytes);
@@ -31,7 +31,6 @@ class GraphEmitter : public Xbyak::CodeGenerator {
   void fill(const Xbyak::Xmm& to, double value);
 
  private:
-  using Id = graph::Id;
   using Op = graph::Op;
   using Node = graph::Node;
   using Vector = Xbyak::Xmm;
@@ -43,13 +42,8 @@ class GraphEmitter : public Xbyak::CodeGenerator {
   Xbyak::Address constant(uint32_t bits);
   Xbyak::Address whole_constant(uint32_t bits);
   Xbyak::Address slot(int n, int part) const;
-  int in_register(Id id);
-  int new_unit();
-  int result(const Node& node, bool apart = false);
-  void vacate(int unit);
-  void vacate_all();
-  void consume(const Node& node);
-  bool is_in_memory(Id id) const;
+  void load(int unit, Id id) override;
+  void save(int unit, int n) override;
 
   /// The last operand of an instruction: where it is.
   struct Last {
@@ -63,7 +57,7 @@ class GraphEmitter : public Xbyak::CodeGenerator {
   // ---- Code
   void prologue();
   void epilogue();
-  void emit(const Node& node);
+  void emit(const Node& node) override;
   bool emit_words(const Node& node);
   bool emit_parts(const Node& node);
   bool emit_floats(const Node& node);
@@ -89,7 +83,6 @@ class GraphEmitter : public Xbyak::CodeGenerator {
   void load_tmu(const Node& node);
   void note_place(const Node& node);
   void mask_to(const Xbyak::Reg32& to, Id mask);
-  void load(int unit, Id id);
   /// How the host computes with floats: as its program does, or as a kind of operations needs it.
   enum class Mode : uint8_t { kHost, kOwn };
   void set_mode(Mode mode);
@@ -98,26 +91,17 @@ class GraphEmitter : public Xbyak::CodeGenerator {
   template <typename Fn>
   void on_doubles(const Node& node, int argument, Fn fn);
   void reciprocal_root(const Vector& d, const std::array<Vector, 6>& temporary);
-  void find_loose_zeros();
   void unsure_results();
   void failures();
   void unsure_routine(Op op, Xbyak::Label& label);
   void pool();
 
-  const graph::Graph& graph_;
   const bool wide_;
   const int parts_;
   const GpuAddr code_;
-  Uses uses_;
-  std::vector<Id> loads_;  // of registers
-  Places places_;
-  std::array<Id, 30> held_;  // by unit
-  uint32_t locked_ = 0;      // units of operands of the node
-  int num_units_;
-  int num_slots_ = 0;
   uint32_t uniform_bytes_ = 0;  // that were read since r12 was right
   Mode current_mode_ = Mode::kHost;
-  bool rounds_ = false;
+  const bool rounds_;
   size_t frame_at_ = 0;
   std::map<uint32_t, Xbyak::Label> constants_;
   std::map<uint64_t, Xbyak::Label> doubles_;
@@ -138,7 +122,7 @@ class GraphEmitter : public Xbyak::CodeGenerator {
     const Node* node;
   };
   std::list<Failure> failures_;
-  std::vector<bool> zero_is_loose_;  ///< of a node: nobody sees the sign of its zeros
+  const std::vector<bool> zero_is_loose_;
 };
 
 }  // namespace v3d::qpu::jit
