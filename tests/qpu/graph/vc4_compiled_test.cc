@@ -157,7 +157,7 @@ TEST_F(Vc4Compiled, LongRunsGiveWhatTheInterpreterGives) {
     begin->budget = 128;  // registers are compared, as it does not end
     expect_as_interpreted(words, *begin);
   }
-  EXPECT_GT(compiled_instructions(), executed);
+  EXPECT_GT(compiled_instructions(), executed * compilers.size() / 2);
 }
 
 TEST_F(Vc4Compiled, VaryingsThatAreNotThereAreZero) {
