@@ -117,7 +117,8 @@ FragmentStage::FragmentStage(const JobContext& job, const tlb::Config& config, u
       first_slice_(std::min(job.instruction_limit, kInstructionSlice)),
       isa_(qpu::isa(job.profile->generation)),
       counts_(counts),
-      tmu_(job.memory, job.profile->generation) {
+      tmu_(job.memory, job.profile->generation),
+      functions_(job) {
   thread_.reset();
   thread_.memory = job.memory;
   thread_.tmu = &tmu_;
@@ -134,6 +135,7 @@ void FragmentStage::begin_tile(tlb::TileBuffer& tile, int tile_x, int tile_y) {
 void FragmentStage::begin_draw(const PreparedDraw& draw) {
   draw_ = &draw;
   watch_ = job_.tile ? job_.tile->fragments() : nullptr;
+  has_function_ = false;
   if (draw.vc4_program != nullptr) {
     // The program asks for all tests, and may look at everything.
     if (vc4_ == nullptr) vc4_ = std::make_unique<Vc4Fragments>(job_, tmu_);
@@ -192,16 +194,22 @@ void FragmentStage::begin_program() {
     replaced_pixels_ = nullptr;
     passes_blocks_ = tests_blocks_ = only_counts_ = false;
     needs_position_ = true;
+    return;
   }
+  has_function_ =
+      replaced_pixels_ != nullptr && functions_.begin_draw(draw, *tile_, tile_x_, tile_y_, thread_);
 }
 
 bool FragmentStage::end_draw() {
   test_waiting();
   shade_waiting();
-  if (draw_->vc4_program != nullptr)
+  if (draw_->vc4_program != nullptr) {
     instructions_ += std::exchange(vc4_->instructions, 0);
-  else
+  } else {
     series_.end(thread_);
+    draw_->program->count_batches(std::exchange(batches_, 0));
+  }
+  if (has_function_) instructions_ += functions_.end_draw();
   draw_ = nullptr;
   counts_[perf::kQpuActive] += instructions_;
   counts_[perf::kQpuFragmentClocks] += 4 * std::exchange(instructions_, 0);
@@ -209,9 +217,17 @@ bool FragmentStage::end_draw() {
   return !job_.stopped();
 }
 
-int FragmentStage::free_setup() const { return std::countr_zero(~(untested_.setups() | tested_.setups())); }
+int FragmentStage::free_setup() {
+  if (has_function_) functions_.flush();
+  return std::countr_zero(~(untested_.setups() | tested_.setups()));
+}
+
+void FragmentStage::add_to_function(int setup, int x, int y, LaneMask pixels) {
+  functions_.add(setups_[static_cast<size_t>(setup)], x - tile_x_, y - tile_y_, pixels);
+}
 
 void FragmentStage::add_whole_block(int setup, int x, int y, const Lanes& coverage) {
+  if (has_function_) return add_to_function(setup, x, y, nonzero(coverage));
   const uint32_t block = position_in_tile(x, y);
   if (untested_.may_be_in(block) && untested_.covers_block(block, block_coverage(coverage))) test_waiting();
   fill_block(setup, block, x, y, coverage);
@@ -261,12 +277,14 @@ void FragmentStage::count_batch() {
 }
 
 void FragmentStage::add_block(int setup, int x, int y, const Lanes& coverage) {
+  if (has_function_) return add_to_function(setup, x, y, nonzero(coverage));
   const uint32_t quads = quads_of(nonzero(coverage));
   if (quads == kAllQuads) return add_whole_block(setup, x, y, coverage);
   wait_for_tests(setup, position_in_tile(x, y), block_coverage(coverage), quads);
 }
 
 void FragmentStage::add_block(int setup, int x, int y, LaneMask pixels, uint32_t samples) {
+  if (has_function_) return add_to_function(setup, x, y, pixels);
   const uint32_t quads = quads_of(pixels);
   if (quads == kAllQuads) return add_whole_block(setup, x, y, select(pixels, splat(samples), Lanes{}));
   wait_for_tests(setup, position_in_tile(x, y), block_coverage(pixels, samples), quads);
@@ -597,6 +615,7 @@ void FragmentStage::run_program() {
   thread_.budget = first_slice_;
   const qpu::ProgramScope scope("fragment", fs.code, thread_);
   host_time::ProgramScope host(host_time::Block::kFragmentPrograms, "fragment", fs.code);
+  ++batches_;
   const qpu::Stop stop = series_.run(thread_);
   if (stop != qpu::Stop::kEnd) [[unlikely]]
     go_on(stop);

@@ -15,10 +15,11 @@
 #include <memory>
 
 #include "gpu/base/job_context.h"
+#include "gpu/pse/block_functions.h"
 #include "gpu/pse/fragment_watch.h"
 #include "gpu/pse/geometry.h"
 #include "gpu/pse/prepared_draw.h"
-#include "gpu/pse/varyings.h"
+#include "gpu/pse/primitive_setup.h"
 #include "gpu/pse/vc4_fragments.h"
 #include "gpu/pse/waiting_quads.h"
 #include "gpu/qpu/run/interpreter.h"
@@ -26,17 +27,6 @@
 #include "gpu/tlb/tile_buffer.h"
 
 namespace v3d::pse {
-
-/// What the batches need of one primitive, relative to the tile.
-struct PrimitiveSetup {
-  const draw::Primitive* primitive = nullptr;
-  LinearPlane z;  ///< depth offset included
-  LinearPlane r;  ///< 1/W
-  bool back_facing = false;
-  VaryingSource source;
-  bool varyings_ready = false;  ///< coefficients are set up for the first quad that survives the tests
-  VaryingCoefficients coefficients;
-};
 
 class FragmentStage {
  public:
@@ -48,7 +38,7 @@ class FragmentStage {
   bool end_draw();
 
   /// A set-up that no waiting quad refers to; the caller fills it before it adds blocks.
-  int free_setup() const;
+  int free_setup();
   PrimitiveSetup& setup(int index) { return setups_[static_cast<size_t>(index)]; }
 
   /// Adds the quads with coverage of the 4x4 pixels at absolute (x, y), in the order of kBlockX and kBlockY.
@@ -64,6 +54,7 @@ class FragmentStage {
 
   void begin_program();
   void begin_varyings();
+  void add_to_function(int setup, int x, int y, LaneMask pixels);
 
   struct Position;
   template <bool kOne>
@@ -140,11 +131,13 @@ class FragmentStage {
   bool passes_blocks_ = false;  // blocks go to the program, one sample at a time, whatever their depths
   bool tests_blocks_ = false;   // they go through tests alone, early ones, one sample at a time
   bool only_counts_ = false;    // early tests, one sample at a time, that pass whatever comes
+  BlockFunctions functions_;
+  bool has_function_ = false;                      // blocks of draw_ go there, whole or not
   const PrimitiveSetup* flat_words_of_ = nullptr;  // whose c all varyings_ have; may be null
   uint32_t num_smooth_ = 0;                        // components of draw_ that are not flat
   std::array<uint8_t, kComponentRoom> smooth_;
   qpu::Series series_;
-  uint64_t instructions_ = 0;                    // of the draw
+  uint64_t instructions_ = 0, batches_ = 0;      // of the draw
   bool needs_position_ = true;                   // for depths, the payload or varyings
   uint32_t* replaced_pixels_ = nullptr;          // as the tile says for draw_
   tlb::FragmentBatch batch_;                     // the one that the port of the draw refers to

@@ -11,6 +11,7 @@
 #include "gpu/base/lanes.h"
 #include "gpu/base/raw_vector.h"
 #include "gpu/pse/tile_renderer.h"
+#include "gpu/qpu/run/block_code.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "gpu/qpu/run/vc4_program.h"
 
@@ -20,8 +21,7 @@ namespace v3d::pse {
 inline constexpr uint32_t kMaxVaryings = 64;  ///< from vertices (Mesa V3D_MAX_FS_INPUTS)
 inline constexpr uint32_t kMaxImplicit = 3;   ///< primitive id, point x and y
 inline constexpr uint32_t kMaxComponents = kMaxVaryings + kMaxImplicit;
-/// Room for components that are handled 16 at a time from any start.
-inline constexpr uint32_t kComponentRoom = 96;
+using qpu::kComponentRoom;
 
 struct PreparedDraw {
   const draw::Draw* draw = nullptr;

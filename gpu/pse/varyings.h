@@ -4,18 +4,14 @@
 
 #include "gpu/pse/geometry.h"
 #include "gpu/pse/prepared_draw.h"
+#include "gpu/qpu/run/block_code.h"
 
 namespace v3d::pse {
 
 /// What ldvary gives of each component: a point of the plane, and c. As one plane and not as a sum of
 /// weights, so that a varying whose gradient along an axis is 0 is equal all along that axis (dEQP-GLES3
 /// functional.fbo.blit.rect.nearest_consistency_*).
-struct VaryingCoefficients {
-  alignas(64) double value[kComponentRoom];
-  alignas(64) double step_x[kComponentRoom];
-  alignas(64) double step_y[kComponentRoom];
-  alignas(64) uint32_t c[kComponentRoom];
-
+struct VaryingCoefficients : qpu::BlockCoefficients {
   LinearPlane plane(uint32_t i) const { return {value[i], step_x[i], step_y[i]}; }
 };
 

@@ -221,6 +221,15 @@ void DepthTest::count(const DepthTest&, Tile& tile, const FragmentBatch&, const 
   count_quads(tile.counts, covered, covered);
 }
 
+bool DepthTest::describe(qpu::BlockKey& key) const {
+  if (!has_block()) return false;
+  using Depth = qpu::BlockKey::Depth;
+  key.depth = type_ == DepthType::k32F ? Depth::k32F : type_ == DepthType::k24 ? Depth::k24 : Depth::k16;
+  key.test = static_cast<Compare>(static_cast<int>(cfg_key_.depth_func) & 7);
+  key.writes_depth = write_depth_;
+  return true;
+}
+
 void DepthTest::prepare(DepthType type, bool multisample, const draw::DrawState& state) {
   const std::array<float, 4> bounds = {state.depth_bounds_min, state.depth_bounds_max, state.z_min_clip,
                                        state.z_max_clip};

@@ -23,6 +23,10 @@ class DepthTest {
   bool has_block() const { return block_kernel_ != nullptr; }
   /// run() of a batch that is a block, in frames of one sample. @return  the lanes that pass
   LaneMask run_block(Tile& tile, FragmentBatch& batch) const { return block_kernel_(*this, tile, batch); }
+  /// As a function for whole blocks has it. @return  false: has_block() does not hold
+  bool describe(qpu::BlockKey& key) const;
+  /// Depths of those that pass are stored.
+  bool writes() const { return write_depth_; }
   /// Tests and updates every sample of the coverage; failing ones leave it. prepare() came before.
   /// @param z  depth of sample s at z[s * z_step]: step 0 gives all samples the same
   void run(Tile& tile, const FragmentBatch& batch, const LanesF* z, int z_step, Lanes& coverage) const {

@@ -54,6 +54,27 @@ uint32_t* FragmentPort::replaced_pixels() {
   return state_->cfg.blend ? nullptr : block_pixels_;
 }
 
+bool FragmentPort::describe_blocks(qpu::BlockKey& key) const {
+  if (block_pixels_ == nullptr || state_->cfg.blend || late_test_) return false;
+  if (!tests_depth()) {
+    key.depth = qpu::BlockKey::Depth::kNone;
+    key.test = Compare::kAlways;
+    key.writes_depth = false;
+    return true;
+  }
+  return depth_test_.describe(key);
+}
+
+void FragmentPort::begin_blocks(qpu::BlockRun& run) {
+  if (tests_depth()) {
+    tile_.fill(Tile::kDepth);
+    if (depth_test_.writes()) tile_.dirty(Tile::kDepth);
+  }
+  run.depth = tile_.depth(0);
+  run.color = block_pixels_;
+  run.bytes_of_rows = tile_.quad_offset(0, 2) * sizeof(uint32_t);
+}
+
 void FragmentPort::test_late(qpu::Thread& thread, const LanesF* z, int z_step, LaneMask exec) {
   if (exec == kAllLanes) {
     batch_->coverage &= thread.msf;

@@ -20,6 +20,9 @@ class FragmentPort final : public qpu::TlbPort {
   LaneMask test_block() { return depth_test_.run_block(tile_, *batch_); }
   /// @see TileBuffer
   uint32_t* replaced_pixels();
+  /// @see TileBuffer
+  bool describe_blocks(qpu::BlockKey& key) const;
+  void begin_blocks(qpu::BlockRun& run);
   /// The tile was configured anew.
   void reset();
 

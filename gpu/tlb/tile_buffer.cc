@@ -90,6 +90,10 @@ bool TileBuffer::tests_blocks() const { return state_->port.tests_blocks(); }
 LaneMask TileBuffer::test_block() { return state_->port.test_block(); }
 bool TileBuffer::tests_depth() const { return state_->port.tests_depth(); }
 
+bool TileBuffer::describe_blocks(qpu::BlockKey& key) const { return state_->port.describe_blocks(key); }
+void TileBuffer::begin_blocks(qpu::BlockRun& run) { state_->port.begin_blocks(run); }
+void TileBuffer::add_passed(uint64_t samples) { state_->tile.occlusion += samples; }
+
 void TileBuffer::count(qpu::TlbBlock& done) { state_->port.count(done); }
 
 uint64_t TileBuffer::take_occlusion_count() { return std::exchange(state_->tile.occlusion, 0); }

@@ -10,6 +10,7 @@
 #include "gpu/base/memory.h"
 #include "gpu/draw/state.h"
 #include "gpu/perf/counters.h"
+#include "gpu/qpu/run/block_code.h"
 #include "gpu/qpu/run/thread.h"
 
 namespace v3d::qpu::vc4 {
@@ -138,6 +139,13 @@ class TileBuffer {
   LaneMask test_block();
   /// Whether the tests of the draw, early or late, look at the depths of its batch.
   bool tests_depth() const;
+  /// The depth test of the draw of fragment_port(), as a function for whole blocks has it.
+  /// @return  false: no such function has it, or replaced_pixels() gives null
+  bool describe_blocks(qpu::BlockKey& key) const;
+  /// Such a function is about to run: sets what it needs of the tile.
+  void begin_blocks(qpu::BlockRun& run);
+  /// Samples that passed tests of the draw elsewhere.
+  void add_passed(uint64_t samples);
 
   /// Counts what the programs of the draw did without its port, and clears that.
   void count(qpu::TlbBlock& done);

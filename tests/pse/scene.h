@@ -6,6 +6,7 @@
 
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -29,8 +30,9 @@ struct SceneVertex {
 
 class Scene {
  public:
-  explicit Scene(uint32_t width = 64, uint32_t height = 64, uint32_t tile = 64, bool multisample = false)
-      : programs_(chip::Generation::k71, qpu::compiler_of_tests()) {
+  explicit Scene(uint32_t width = 64, uint32_t height = 64, uint32_t tile = 64, bool multisample = false,
+                 qpu::Compiler* compiler = qpu::compiler_of_tests())
+      : programs_(chip::Generation::k71, compiler) {
     test_.job().programs = &programs_;
     config_.width = width;
     config_.height = height;
@@ -137,6 +139,7 @@ class Scene {
         tile.begin_tile(column, row);
         tile.clear_colors();
         renderer_->run(bin_.tiles[row * bin_.tiles_x + column], tile, column, row);
+        if (after_tile) after_tile(tile);
         if (!image_words_.empty()) read_tile(tile, column, row);
       }
   }
@@ -149,6 +152,8 @@ class Scene {
     render_tiles();
     return test_.error().empty();
   }
+  /// Called by render_tiles() after each tile; may be empty.
+  std::function<void(tlb::TileBuffer& tile)> after_tile;
   uint64_t count(perf::Counter c) { return renderer_->counts()[c]; }
 
   uint32_t word(uint32_t x, uint32_t y, uint32_t channel, uint32_t sample = 0) const {

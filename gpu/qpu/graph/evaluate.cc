@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <bit>
 
+#include "gpu/base/float16.h"
 #include "gpu/base/lanes.h"
 #include "gpu/base/vector.h"
+#include "gpu/qpu/run/host_lanes.h"
 #include "gpu/qpu/run/sfu.h"
 #include "gpu/qpu/run/vc4_alu.h"
 
@@ -27,12 +29,27 @@ uint32_t of_interpreter(vc4::Op op, uint32_t a, uint32_t b) {
 }
 
 uint32_t float_bits(float v) { return std::bit_cast<uint32_t>(v); }
+uint32_t first_of(const Lanes& v) { return v[0]; }
+
+uint32_t rounded_float(uint32_t v, Rounding rounding) {
+  switch (rounding) {
+    case Rounding::kNearestEven:
+      return first_of(rounded<Rounding::kNearestEven>(splat(v)));
+    case Rounding::kDown:
+      return first_of(rounded<Rounding::kDown>(splat(v)));
+    case Rounding::kUp:
+      return first_of(rounded<Rounding::kUp>(splat(v)));
+    default:
+      return first_of(rounded<Rounding::kZero>(splat(v)));
+  }
+}
 
 }  // namespace
 
-uint32_t evaluate(Op op, uint32_t a, uint32_t b, uint32_t c) {
+uint32_t evaluate(const Node& node, uint32_t a, uint32_t b, uint32_t c) {
   const auto x = static_cast<int32_t>(a), y = static_cast<int32_t>(b);
-  switch (op) {
+  const auto f = std::bit_cast<float>(a), g = std::bit_cast<float>(b);
+  switch (node.op) {
     case Op::kAdd:
       return a + b;
     case Op::kSub:
@@ -103,7 +120,37 @@ uint32_t evaluate(Op op, uint32_t a, uint32_t b, uint32_t c) {
     case Op::kLog2:
       return float_bits(sfu::log2(splat(std::bit_cast<float>(a)))[0]);
     case Op::kTruncate:
-      return static_cast<uint32_t>(static_cast<int32_t>(std::bit_cast<float>(a)));
+      return first_of(truncated(splat(a)));
+    case Op::kShuffleQuads:
+      return a;
+    case Op::kFloatSum:
+      return first_of(float_sum(splat(a), splat(b)));
+    case Op::kFloatDifference:
+      return first_of(float_difference(splat(a), splat(b)));
+    case Op::kFloatProduct:
+      return first_of(float_product(splat(a), splat(b)));
+    case Op::kFloatQuotient:
+      return first_of(float_quotient(splat(a), splat(b)));
+    case Op::kMaxFloats:
+      return f > g ? a : b;
+    case Op::kMinFloats:
+      return f < g ? a : b;
+    case Op::kEqualFloats:
+      return mask_of(f == g);
+    case Op::kBelowFloats:
+      return mask_of(f < g);
+    case Op::kAtMostFloats:
+      return mask_of(f <= g);
+    case Op::kRound:
+      return rounded_float(a, static_cast<Rounding>(node.immediate));
+    case Op::kNearestFloat:
+      return float_bits(static_cast<float>(x));
+    case Op::kHalfOf:
+      return float_to_half(f);
+    case Op::kFloatOfHalf:
+      return float_bits(half_to_float(static_cast<uint16_t>(a)));
+    case Op::kRoundToHalf:
+      return float_bits(half_to_float(float_to_half(f)));
     default:
       return 0;
   }

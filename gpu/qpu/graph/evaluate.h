@@ -8,7 +8,7 @@
 
 namespace v3d::qpu::graph {
 
-/// One lane. @param op  without kStays and kCalls, and no source
-uint32_t evaluate(Op op, uint32_t a, uint32_t b, uint32_t c);
+/// Of lanes that hold these operands. @param node  without kStays and kCalls, and no source
+uint32_t evaluate(const Node& node, uint32_t a, uint32_t b, uint32_t c);
 
 }  // namespace v3d::qpu::graph

@@ -8,7 +8,7 @@
 namespace v3d::qpu::graph {
 namespace {
 
-constexpr uint32_t kAllOnes = ~0u;
+constexpr uint32_t kAllOnes = ~0u, kLowHalf = 0xffff, kHalfBits = 16;
 
 size_t hash_of(const Node& node) {
   uint64_t h = static_cast<uint64_t>(node.op) * 0x9e3779b97f4a7c15u;
@@ -62,16 +62,19 @@ Id Graph::folded(const Node& node) {
     if (!is_constant(node.operands[n])) return kNoNode;
     values[n] = nodes_[node.operands[n]].immediate;
   }
-  return constant(evaluate(node.op, values[0], values[1], values[2]));
+  return constant(evaluate(node, values[0], values[1], values[2]));
 }
 
 /// Of two operands, the second one a constant if any is and they may change places.
 Id Graph::simpler_words(const Node& node) {
   const Id a = node.operands[0], b = node.operands[1];
   switch (node.op) {
+    case Op::kShr:
+      if (is_constant(b, kHalfBits))
+        if (const Id id = high_half(a); id != kNoNode) return id;
+      [[fallthrough]];
     case Op::kAdd:
     case Op::kShl:
-    case Op::kShr:
     case Op::kSar:
     case Op::kSub:
     case Op::kOr:
@@ -92,6 +95,7 @@ Id Graph::simpler_words(const Node& node) {
       return kNoNode;
     case Op::kAnd:
       if (is_constant(b, 0) || a == b) return b;
+      if (is_constant(b, kLowHalf)) return low_half(a);
       return is_constant(b, kAllOnes) ? a : kNoNode;
     case Op::kMul:
       if (is_constant(b, 0)) return b;
@@ -111,6 +115,60 @@ Id Graph::simpler_words(const Node& node) {
   }
 }
 
+/// v & 0xffff where that is a node without the other half: halves are joined for a register and taken apart.
+Id Graph::low_half(Id v) {
+  const Node node = nodes_[v];
+  switch (node.op) {
+    case Op::kHalfOf:
+      return v;
+    case Op::kConst:
+      return constant(node.immediate & kLowHalf);
+    case Op::kShl:
+      return is_constant(node.operands[1], kHalfBits) ? constant(0) : kNoNode;
+    case Op::kOr:
+      return joined(low_half(node.operands[0]), low_half(node.operands[1]));
+    default:
+      return kNoNode;
+  }
+}
+
+/// The same of v >> 16.
+Id Graph::high_half(Id v) {
+  const Node node = nodes_[v];
+  switch (node.op) {
+    case Op::kHalfOf:
+      return constant(0);
+    case Op::kConst:
+      return constant(node.immediate >> kHalfBits);
+    case Op::kShl:
+      return is_constant(node.operands[1], kHalfBits) ? low_half(node.operands[0]) : kNoNode;
+    case Op::kOr:
+      return joined(high_half(node.operands[0]), high_half(node.operands[1]));
+    default:
+      return kNoNode;
+  }
+}
+
+Id Graph::joined(Id a, Id b) {
+  if (a == kNoNode || b == kNoNode) return kNoNode;
+  return make({.op = Op::kOr, .operands = {a, b, kNoNode}});
+}
+
+/// Of one operand.
+Id Graph::simpler_conversion(const Node& node) {
+  const Id a = node.operands[0];
+  const Node of = nodes_[a];
+  if (node.op == Op::kFloatOfHalf) {
+    if (of.op == Op::kHalfOf)
+      return make({.op = Op::kRoundToHalf, .operands = {of.operands[0], kNoNode, kNoNode}});
+    if (of.op == Op::kAnd && is_constant(of.operands[1], kLowHalf))
+      return make({.op = Op::kFloatOfHalf, .operands = {of.operands[0], kNoNode, kNoNode}});
+    if (const Id low = low_half(a); low != kNoNode && low != a)
+      return make({.op = Op::kFloatOfHalf, .operands = {low, kNoNode, kNoNode}});
+  }
+  return kNoNode;
+}
+
 Id Graph::simpler(const Node& node) {
   if (is_source(node.op)) return kNoNode;
   if (const Id id = folded(node); id != kNoNode) return id;
@@ -123,7 +181,7 @@ Id Graph::simpler(const Node& node) {
       return make({.op = Op::kChoose, .operands = {nodes_[mask].operands[0], b, a}});
     return kNoNode;
   }
-  return simpler_words(node);
+  return info(node.op).operands == 1 ? simpler_conversion(node) : simpler_words(node);
 }
 
 Id Graph::make(Node node) {

@@ -74,6 +74,10 @@ class Graph {
   /// What a node is that needs none of its own; kNoNode if it does.
   Id simpler(const Node& node);
   Id simpler_words(const Node& node);
+  Id simpler_conversion(const Node& node);
+  Id low_half(Id v);
+  Id high_half(Id v);
+  Id joined(Id a, Id b);
   Id folded(const Node& node);
 
   std::vector<Node> nodes_;

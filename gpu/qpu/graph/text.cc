@@ -14,7 +14,17 @@ namespace v3d::qpu::graph {
 namespace {
 
 bool gives_value(Op op) {
-  return op != Op::kStore && op != Op::kStoreMask && op != Op::kWritePort && op != Op::kEndVaryings;
+  switch (op) {
+    case Op::kStore:
+    case Op::kStoreMask:
+    case Op::kWritePort:
+    case Op::kEndVaryings:
+    case Op::kStoreTile:
+    case Op::kShade:
+      return false;
+    default:
+      return true;
+  }
 }
 
 std::optional<Op> find_op(std::string_view text) {

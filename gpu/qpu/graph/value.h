@@ -1,9 +1,10 @@
-/// These are the operations of lane expressions (gpu/qpu/run/vc4_lanes.h) on nodes of a graph: evaluating an
-/// expression makes its nodes.
+/// These are the operations of lane expressions (gpu/qpu/run/vc4_lanes.h and alu_lanes.h) on nodes of a
+/// graph: evaluating an expression makes its nodes.
 #pragma once
 
 #include <cstdint>
 
+#include "gpu/base/arithmetic.h"
 #include "gpu/qpu/graph/graph.h"
 
 namespace v3d::qpu::graph {
@@ -63,5 +64,31 @@ inline Value truncated(Value a) { return make(Op::kTruncate, a); }
 inline Value sum_toward_zero(Value a, Value b) { return make(Op::kSum, a, b); }
 inline Value product_toward_zero(Value a, Value b) { return make(Op::kProduct, a, b); }
 inline Value float_of_integer(Value a) { return make(Op::kFloatOf, a); }
+
+// ---- Of V3D 4.2 and 7.1 (gpu/qpu/run/host_lanes.h)
+
+inline Value make_with(Op op, Value a, uint32_t immediate) {
+  return {a.graph, a.graph->make({.op = op, .operands = {a.id, kNoNode, kNoNode}, .immediate = immediate})};
+}
+inline Value float_sum(Value a, Value b) { return make(Op::kFloatSum, a, b); }
+inline Value float_difference(Value a, Value b) { return make(Op::kFloatDifference, a, b); }
+inline Value float_product(Value a, Value b) { return make(Op::kFloatProduct, a, b); }
+inline Value float_quotient(Value a, Value b) { return make(Op::kFloatQuotient, a, b); }
+inline Value max_floats(Value a, Value b) { return make(Op::kMaxFloats, a, b); }
+inline Value min_floats(Value a, Value b) { return make(Op::kMinFloats, a, b); }
+inline Value equal_floats(Value a, Value b) { return make(Op::kEqualFloats, a, b); }
+inline Value below_floats(Value a, Value b) { return make(Op::kBelowFloats, a, b); }
+inline Value at_most_floats(Value a, Value b) { return make(Op::kAtMostFloats, a, b); }
+template <Rounding rounding>
+inline Value rounded(Value a) {
+  return make_with(Op::kRound, a, static_cast<uint32_t>(rounding));
+}
+inline Value nearest_float(Value a) { return make(Op::kNearestFloat, a); }
+inline Value half_of(Value a) { return make(Op::kHalfOf, a); }
+inline Value float_of_half(Value a) { return make(Op::kFloatOfHalf, a); }
+template <int a, int b, int c, int d>
+inline Value of_quad_lanes(Value v) {
+  return make_with(Op::kShuffleQuads, v, a | b << 2 | c << 4 | d << 6);
+}
 
 }  // namespace v3d::qpu::graph

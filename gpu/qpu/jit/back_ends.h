@@ -27,4 +27,7 @@ const char* operation_without_code(Target target, const graph::Graph& graph);
 /// @return  empty if it cannot be made
 std::vector<uint8_t> make_run_code(Target target, const graph::Graph& graph, GpuAddr code);
 
+/// The same of a BlockFn.
+std::vector<uint8_t> make_block_code(Target target, const graph::Graph& graph);
+
 }  // namespace v3d::qpu::jit

@@ -135,7 +135,8 @@ JitCompiler::JitCompiler(Target target, uint64_t warm_up)
     : target_(target),
       warm_up_(warm_up),
       counters_(std::make_unique<Counters>()),
-      vc4_(target, static_cast<uint32_t>(warm_up / kInstructionsOfRun)) {}
+      vc4_(target, static_cast<uint32_t>(warm_up / kInstructionsOfRun)),
+      blocks_(target, static_cast<uint32_t>(warm_up / kInstructionsOfBatch)) {}
 JitCompiler::~JitCompiler() = default;
 
 Statistics JitCompiler::statistics() const {
@@ -149,6 +150,7 @@ Statistics JitCompiler::statistics() const {
   s.cache = counters_->cache.figures();
   s.executed = executions.total();
   s.vc4 = vc4_.statistics();
+  s.blocks = blocks_.statistics();
   return s;
 }
 
@@ -171,6 +173,7 @@ std::string to_string(const Statistics& s) {
     if (s.leaves[n] != 0)
       absl::StrAppendFormat(&text, "; %d times interpreted on (%s)", s.leaves[n],
                             name(static_cast<CodeExit::Why>(n)));
+  if (s.blocks.functions + s.blocks.others != 0) absl::StrAppend(&text, "; ", to_string(s.blocks));
   if (s.vc4.executed.compiled + s.vc4.executed.interpreted != 0)
     absl::StrAppend(&text, "; ", to_string(s.vc4));
   return text;

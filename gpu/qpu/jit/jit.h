@@ -16,6 +16,7 @@
 #include "absl/functional/function_ref.h"
 #include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/jit/beside.h"
+#include "gpu/qpu/jit/block_compiler.h"
 #include "gpu/qpu/jit/code/code_cache.h"
 #include "gpu/qpu/jit/code/program_code.h"
 #include "gpu/qpu/jit/run_compiler.h"
@@ -69,6 +70,7 @@ struct Statistics {
   Executions::Counts executed;  ///< instructions of QPUs
   double seconds = 0;
   GraphCompiler::Statistics vc4;
+  FragmentCompiler::Statistics blocks;
 };
 /// One line: what was compiled, what not and why, and why compiled programs were left to the interpreter.
 std::string to_string(const Statistics& statistics);
@@ -77,6 +79,8 @@ std::string to_string(const Statistics& statistics);
 inline constexpr uint64_t kWorthIt = 4096;
 /// The same of a run of VideoCore IV's instructions, which has tens of them.
 inline constexpr uint64_t kInstructionsOfRun = 64;
+/// The same of a function for blocks of fragments, which is to pay in batches that run compiled already.
+inline constexpr uint64_t kInstructionsOfBatch = 4;
 
 class JitCompiler : public Compiler, public PartCompiler {
  public:
@@ -98,12 +102,14 @@ class JitCompiler : public Compiler, public PartCompiler {
   void set_listener(Listener listener) {
     listener_ = std::move(listener);
     vc4_.set_listener(listener_);
+    blocks_.set_listener(listener_);
   }
   /// Gets all code as text (listing()), in the same way.
   using Lister = std::function<void(const std::string& text)>;
   void set_lister(Lister lister) {
     lister_ = std::move(lister);
     vc4_.set_lister(lister_);
+    blocks_.set_lister(lister_);
   }
 
   uint64_t warm_up() const override { return warm_up_; }
@@ -113,6 +119,7 @@ class JitCompiler : public Compiler, public PartCompiler {
   std::shared_ptr<const HostProgram> compile_part(const Program& program, bool final_section, Words words,
                                                   Receiver later) override;
   vc4::RunCompiler* vc4_compiler() override { return &vc4_; }
+  BlockCompiler* block_compiler() override { return compiles_programs(target_) ? &blocks_ : nullptr; }
   Statistics statistics() const;
   /// Waits for what is compiled beside.
   void finish() { beside_.finish(); }
@@ -134,6 +141,7 @@ class JitCompiler : public Compiler, public PartCompiler {
   Lister lister_;
   const std::unique_ptr<Counters> counters_;
   GraphCompiler vc4_;
+  FragmentCompiler blocks_;
   CompilerThread beside_;  // last: it uses all others
 };
 

@@ -19,9 +19,7 @@ Lanes alu(Thread& thread, Lanes a, Lanes b, LaneMask exec) {
 template <Op op, Flag which, Unpack ua, Unpack ub>
 LaneMask flag(Lanes a, Lanes b, Lanes result) {
   const Lanes x = unpacked<ua>(a), y = unpacked<ub>(b);
-  if constexpr (which == Flag::kZ) return flag_z<op>(x, y, result);
-  if constexpr (which == Flag::kN) return flag_n<op>(x, y, result);
-  return flag_c<op>(x, y, result);
+  return flag_lanes<op, which>(x, y, result);
 }
 
 // A table over the first `count` values of `unpacks` for both operands, or for operand a only.

@@ -16,6 +16,7 @@ namespace v3d::qpu {
 
 class Program;
 class HostSeries;
+class BlockCompiler;
 namespace vc4 {
 class RunCompiler;
 }
@@ -139,6 +140,8 @@ class Compiler {
                                                      bool final_section, bool* later) = 0;
   /// Who compiles programs of V3D 2.1. Null: nobody.
   virtual vc4::RunCompiler* vc4_compiler() { return nullptr; }
+  /// Who compiles fragment programs for whole blocks. Null: nobody.
+  virtual BlockCompiler* block_compiler() { return nullptr; }
 };
 
 }  // namespace v3d::qpu

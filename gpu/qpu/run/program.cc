@@ -27,6 +27,8 @@ Program::~Program() {
   size_t pieces = 0;
   for (const HostCode& host : host_code_)
     for (const auto& made : host.made) pieces += ProgramRoom::pieces_of(made->bytes());
+  for (const Blocks& blocks : blocks_)
+    if (blocks.code) pieces += ProgramRoom::pieces_of(blocks.code->bytes());
   room_->give_back(chunks_.size());
   room_->give_back_of_code(pieces);
 }
@@ -128,7 +130,40 @@ void Program::look_at(HostCode& host, const Thread& thread) const {
   host.next_look = settled ? UINT64_MAX : 2 * (interpreted + 1024);
 }
 
+const BlockCode* Program::blocks(Memory memory, bool final_section, const BlockKey& key) const {
+  BlockCompiler* const compiler = compiler_ ? compiler_->block_compiler() : nullptr;
+  if (!compiler) return nullptr;
+  const auto find = [&]() -> const Blocks* {
+    const size_t made = num_blocks_.load(std::memory_order_acquire);
+    for (size_t n = 0; n < made; ++n)
+      if (blocks_[n].final_section == final_section && blocks_[n].key == key) return &blocks_[n];
+    return nullptr;
+  };
+  if (const Blocks* const found = find()) return found->code.get();
+  if (batches_.load(std::memory_order_relaxed) < compiler->batches_before()) return nullptr;
+  const std::unique_lock lock(blocks_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return nullptr;  // somebody does it
+  if (const Blocks* const found = find()) return found->code.get();
+  const size_t count = num_blocks_.load(std::memory_order_relaxed);
+  if (count == kMostBlocks) return nullptr;
+  blocks_[count] = {key, final_section, make_blocks(*compiler, memory, final_section, key)};
+  num_blocks_.store(count + 1, std::memory_order_release);
+  return blocks_[count].code.get();
+}
+
+std::unique_ptr<const BlockCode> Program::make_blocks(BlockCompiler& compiler, Memory memory,
+                                                      bool final_section, const BlockKey& key) const {
+  auto code = compiler.compile_blocks(*this, memory, final_section, key);
+  if (code && !room_->take_for_code(ProgramRoom::pieces_of(code->bytes()))) return nullptr;
+  return code;
+}
+
 bool Program::matches(Memory memory) const {
+  for (size_t n = 0; n < num_blocks_.load(std::memory_order_acquire); ++n) {
+    if (!blocks_[n].code) continue;
+    const std::vector<uint64_t>& words = blocks_[n].code->words();
+    if (std::memcmp(memory.host(entry_), words.data(), words.size() * sizeof(uint64_t)) != 0) return false;
+  }
   for (HostCode& host : host_code_) {
     const std::lock_guard lock(host.mutex);
     if (!host.made.empty() && !host.made.back()->matches(memory, entry_)) return false;

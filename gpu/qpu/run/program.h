@@ -1,6 +1,7 @@
 /// A Program lies in GPU memory and is decoded where execution reaches it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "gpu/base/memory.h"
 #include "gpu/chip/generation.h"
 #include "gpu/qpu/isa/instruction.h"
+#include "gpu/qpu/run/block_code.h"
 #include "gpu/qpu/run/compiled.h"
 #include "gpu/qpu/run/program_room.h"
 #include "gpu/qpu/run/step.h"
@@ -82,6 +84,11 @@ class Program {
       host_code_[thread.final_section].interpreted.fetch_add(counts.interpreted, std::memory_order_relaxed);
   }
 
+  /// Code for whole blocks of fragments; made when it is worth it. Null: there is none, or not yet.
+  const BlockCode* blocks(Memory memory, bool final_section, const BlockKey& key) const;
+  /// Batches of fragments that were executed without it.
+  void count_batches(uint64_t batches) const { batches_.fetch_add(batches, std::memory_order_relaxed); }
+
   /// True if the words in memory are still those that were decoded.
   bool matches(Memory memory) const;
 
@@ -105,12 +112,26 @@ class Program {
   /// @return  false when there is no room for it
   bool use(HostCode& host, std::shared_ptr<const HostProgram> code) const;
 
+  struct Blocks {
+    BlockKey key;
+    bool final_section;
+    std::unique_ptr<const BlockCode> code;  // null: there is none
+  };
+  /// Kinds of draws that a program may have such code for.
+  static constexpr size_t kMostBlocks = 8;
+  std::unique_ptr<const BlockCode> make_blocks(BlockCompiler& compiler, Memory memory, bool final_section,
+                                               const BlockKey& key) const;
+
   const chip::Generation generation_;
   const GpuAddr entry_;
   const std::shared_ptr<ProgramRoom> room_;
   mutable std::atomic<const Chunk*> near_[kNear] = {};
   Compiler* const compiler_;
   mutable HostCode host_code_[2];
+  mutable std::atomic<uint64_t> batches_{0};
+  mutable std::array<Blocks, kMostBlocks> blocks_;  // the first num_blocks_ stay as they are
+  mutable std::atomic<size_t> num_blocks_{0};
+  mutable std::mutex blocks_mutex_;  // who adds one
   mutable std::mutex mutex_;
   mutable std::unordered_map<GpuAddr, std::unique_ptr<const Chunk>> chunks_;  // all, guarded by mutex_
 };

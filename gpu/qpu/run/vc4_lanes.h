@@ -133,7 +133,7 @@ inline W carry(const W& a, const W& b, const W& result) {
 // ---- Conversions of operands
 
 template <typename W>
-inline W float_of_half(const W& h) {
+inline W float_of_normal_half(const W& h) {
   const W power = h >> 10 & 31u, zero = of_same_kind(h, 0);
   const W number = choose(equal_words(power, zero), zero, (power + 112u) << 23);
   const W high = choose(equal_words(power, of_same_kind(h, 31u)), of_same_kind(h, kInfinity), number);
@@ -146,7 +146,7 @@ inline W unpacked_operand(uint8_t code, bool to_float, const W& v) {
   if (code == 0) return v;
   if (code <= 2) {
     const W bits = code == 1 ? v & 0xffffu : v >> 16;
-    return to_float ? float_of_half(bits) : shifted_right_signed(bits << 16, of_same_kind(v, 16));
+    return to_float ? float_of_normal_half(bits) : shifted_right_signed(bits << 16, of_same_kind(v, 16));
   }
   if (code == 3) return (v >> 24) * 0x01010101u;
   const W byte = v >> (8u * (code - 4u)) & 0xffu;

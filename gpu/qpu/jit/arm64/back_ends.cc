@@ -26,4 +26,7 @@ std::vector<uint8_t> make_run_code(Target, const graph::Graph& graph, GpuAddr co
   return neon::Emitter(graph::by_rounding(graph), code).make();
 }
 
+/// As programs of V3D 4.2 and 7.1 are interpreted.
+std::vector<uint8_t> make_block_code(Target, const graph::Graph&) { return {}; }
+
 }  // namespace v3d::qpu::jit

@@ -1,5 +1,6 @@
-/// An Emitter makes a function of the host of a graph: for AVX-512, where a value is one register, or for
-/// AVX2, where it is two.
+/// A GraphEmitter makes a function of the host of a graph: for AVX-512, where a value is one register, or for
+/// AVX2, where it is two. What the function is of, and what it reaches, its two kinds say: runs of VideoCore
+/// IV's instructions (run_emitter.h) and blocks of fragments (block_emitter.h).
 #pragma once
 
 #include <xbyak/xbyak.h>
@@ -11,7 +12,7 @@
 #include <map>
 #include <vector>
 
-#include "gpu/base/memory.h"
+#include "gpu/base/lanes.h"
 #include "gpu/qpu/graph/graph.h"
 #include "gpu/qpu/jit/graph/registers.h"
 
@@ -19,10 +20,8 @@ namespace v3d::qpu::jit {
 
 enum class Width : uint8_t { kAvx512, kAvx2 };
 
-class GraphEmitter : public Xbyak::CodeGenerator, private RegisterScan {
+class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
  public:
-  /// @param code  address of the chunk that the graph's instructions are of
-  GraphEmitter(const graph::Graph& graph, Width width, GpuAddr code, void* buffer, size_t bytes);
   /// Throws Xbyak::Error where the buffer is too small.
   void emit();
 
@@ -30,20 +29,45 @@ class GraphEmitter : public Xbyak::CodeGenerator, private RegisterScan {
   Xbyak::Address doubles(double value);
   void fill(const Xbyak::Xmm& to, double value);
 
- private:
+ protected:
   using Op = graph::Op;
   using Node = graph::Node;
   using Vector = Xbyak::Xmm;
+
+  /// @param units  registers, or pairs of them, that hold values
+  GraphEmitter(const graph::Graph& graph, Width width, int units, void* buffer, size_t bytes);
+
+  // ---- What the kinds do
+  virtual void begin() = 0;
+  virtual void end() = 0;
+  /// Operations that are not of values alone.
+  virtual void emit_own(const Node& node) = 0;
+  /// Where a source stands that is_home(). @param spreads  of a word: as what an instruction spreads
+  virtual Xbyak::Address home_of(const Node& node, int part, bool spreads) = 0;
+  /// Data behind the code.
+  virtual void own_data() {}
+  /// Whether operations of V3D 2.1 may be among the nodes: only they need another mode of the host's floats.
+  virtual bool has_own_mode() const = 0;
 
   // ---- Registers and memory of values
   Vector vector(int unit, int part) const;
   Vector scratch(int n) const;  // 0 or 1
   Xbyak::Address memory_of(Id id, int part, bool spreads);
   Xbyak::Address constant(uint32_t bits);
-  Xbyak::Address whole_constant(uint32_t bits);
   Xbyak::Address slot(int n, int part) const;
+  bool is_word(Id id) const;
   void load(int unit, Id id) override;
   void save(int unit, int n) override;
+  void mask_to(const Xbyak::Reg32& to, Id mask);
+  void mask_from(const Node& node, const Xbyak::Address& bits);
+  /// A word for each lane, behind the code.
+  template <typename WordOf>
+  void table(Xbyak::Label& label, WordOf word_of) {
+    constexpr size_t kBytes = kLanes * sizeof(uint32_t);
+    align(kBytes);
+    L(label);
+    for (uint32_t lane = 0; lane < kLanes; ++lane) dd(word_of(lane));
+  }
 
   /// The last operand of an instruction: where it is.
   struct Last {
@@ -55,34 +79,24 @@ class GraphEmitter : public Xbyak::CodeGenerator, private RegisterScan {
   void with(const Last& last, int part, bool spreads, Fn fn);
 
   // ---- Code
-  void prologue();
-  void epilogue();
   void emit(const Node& node) override;
   bool emit_words(const Node& node);
   bool emit_parts(const Node& node);
   bool emit_floats(const Node& node);
+  bool emit_nearest_floats(const Node& node);
   template <typename Fn>
   void binary(const Node& node, Fn fn, bool spreads = true);
   template <typename Fn>
   void unary(const Node& node, Fn fn);
   void shift(const Node& node);
   void compare(const Node& node);
+  void compare_floats(const Node& node, uint8_t predicate);
   void choose(const Node& node);
   void leading_zeros(const Node& node);
   void toward_zero(const Node& node);
   void to_nearest(const Node& node);
   void float_of(const Node& node);
-  void load_mask(const Node& node);
-  void uniform(const Node& node);
-  void fetch(const Node& node);
-  void store(const Node& node);
-  void store_mask(const Node& node);
-  void call_interpreter(const Node& node);
-  void write_port(const Node& node);
-  void tmu_parameter(const Node& node);
-  void load_tmu(const Node& node);
-  void note_place(const Node& node);
-  void mask_to(const Xbyak::Reg32& to, Id mask);
+  void convert_half(const Node& node);
   /// How the host computes with floats: as its program does, or as a kind of operations needs it.
   enum class Mode : uint8_t { kHost, kOwn };
   void set_mode(Mode mode);
@@ -92,20 +106,17 @@ class GraphEmitter : public Xbyak::CodeGenerator, private RegisterScan {
   void on_doubles(const Node& node, int argument, Fn fn);
   void reciprocal_root(const Vector& d, const std::array<Vector, 6>& temporary);
   void unsure_results();
-  void failures();
   void unsure_routine(Op op, Xbyak::Label& label);
   void pool();
 
   const bool wide_;
   const int parts_;
-  const GpuAddr code_;
-  uint32_t uniform_bytes_ = 0;  // that were read since r12 was right
   Mode current_mode_ = Mode::kHost;
   const bool rounds_;
   size_t frame_at_ = 0;
   std::map<uint32_t, Xbyak::Label> constants_;
   std::map<uint64_t, Xbyak::Label> doubles_;
-  Xbyak::Label lane_index_, lane_bits_, mode_, leave_, declined_;
+  Xbyak::Label lane_index_, lane_bits_, mode_;
   bool uses_lane_index_ = false, uses_lane_bits_ = false;
 
   struct Unsure {
@@ -116,12 +127,6 @@ class GraphEmitter : public Xbyak::CodeGenerator, private RegisterScan {
     std::vector<Xbyak::Address> memory;  // of the second one, by part
   };
   std::list<Unsure> unsure_;
-  /// Where a thread hangs, which the interpreter finds once more.
-  struct Failure {
-    Xbyak::Label entry;
-    const Node* node;
-  };
-  std::list<Failure> failures_;
   const std::vector<bool> zero_is_loose_;
 };
 

@@ -10,8 +10,9 @@ namespace {
 
 constexpr int kNotEqual = 4;               // of floats; what is no number is not equal
 constexpr int kNotLess = 5, kGreater = 6;  // of integers
-constexpr uint8_t kDown = 1 | 8;           // without exceptions
-constexpr uint8_t kMaskOrOther = 0xca;     // vpternlogd: a ? b : c
+constexpr uint8_t kNoException = 8, kDown = 1 | kNoException;
+constexpr uint8_t kEqual = 0, kBelow = 17, kAtMost = 18;  // of floats, which are ordered
+constexpr uint8_t kMaskOrOther = 0xca;                    // vpternlogd: a ? b : c
 constexpr uint32_t kLargest = 0x7f7fffff, kMagnitude = 0x7fffffff, kSign = 0x80000000;
 
 }  // namespace
@@ -141,6 +142,50 @@ bool GraphEmitter::emit_floats(const Node& node) {
       return false;
   }
 }
+
+/// Of V3D 4.2 and 7.1: as the host's program computes. Where two operands are NaNs the host, too, gives the
+/// first one.
+bool GraphEmitter::emit_nearest_floats(const Node& node) {
+  switch (node.op) {
+    V3D_BINARY(kFloatSum, vaddps, true)
+    V3D_BINARY(kFloatDifference, vsubps, true)
+    V3D_BINARY(kFloatProduct, vmulps, true)
+    V3D_BINARY(kFloatQuotient, vdivps, true)
+    V3D_BINARY(kMaxFloats, vmaxps, true)
+    V3D_BINARY(kMinFloats, vminps, true)
+    case Op::kEqualFloats:
+      compare_floats(node, kEqual);
+      return true;
+    case Op::kBelowFloats:
+      compare_floats(node, kBelow);
+      return true;
+    case Op::kAtMostFloats:
+      compare_floats(node, kAtMost);
+      return true;
+    case Op::kRound: {
+      const auto mode = static_cast<uint8_t>(node.immediate | kNoException);
+      unary(node, [&](const Vector& d, const Xbyak::Operand& a) {
+        wide_ ? vrndscaleps(d, a, mode) : vroundps(d, a, mode);
+      });
+      return true;
+    }
+    case Op::kNearestFloat:
+      unary(node, [&](const Vector& d, const Xbyak::Operand& a) { vcvtdq2ps(d, a); });
+      return true;
+    case Op::kShuffleQuads:
+      unary(node, [&](const Vector& d, const Xbyak::Operand& a) {
+        vpshufd(d, a, static_cast<uint8_t>(node.immediate));
+      });
+      return true;
+    case Op::kHalfOf:
+    case Op::kFloatOfHalf:
+    case Op::kRoundToHalf:
+      convert_half(node);
+      return true;
+    default:
+      return false;
+  }
+}
 #undef V3D_BINARY
 #undef V3D_BITWISE
 
@@ -184,6 +229,38 @@ void GraphEmitter::compare(const Node& node) {
       vpcmpgtd(d, a, b);
     }
   });
+}
+
+void GraphEmitter::compare_floats(const Node& node, uint8_t predicate) {
+  binary(node, [&](const Vector& d, const Vector& a, const Xbyak::Operand& b) {
+    if (wide_) {
+      vcmpps(k1, a, b, predicate);
+      vpmovm2d(d, k1);
+    } else {
+      vcmpps(d, a, b, predicate);
+    }
+  });
+}
+
+/// By halves side by side, which are half as wide as the floats.
+void GraphEmitter::convert_half(const Node& node) {
+  constexpr uint8_t kToNearest = 0;
+  const int a = in_register(node.operands[0]), to = result(node);
+  for (int p = 0; p < parts_; ++p) {
+    const Vector from = vector(a, p), d = vector(to, p);
+    const int s = scratch(0).getIdx();
+    const Vector halves = wide_ ? Vector(Xbyak::Ymm(s)) : Vector(s);
+    if (node.op != Op::kFloatOfHalf) {
+      vcvtps2ph(halves, from, kToNearest);
+    } else if (wide_) {
+      vpmovdw(halves, Xbyak::Zmm(a));
+    } else {
+      vpand(scratch(0), from, constant(0xffff));
+      vextracti128(Vector(scratch(1).getIdx()), Xbyak::Ymm(s), 1);
+      vpackusdw(halves, halves, Vector(scratch(1).getIdx()));
+    }
+    node.op == Op::kHalfOf ? vpmovzxwd(d, halves) : vcvtph2ps(d, halves);
+  }
 }
 
 void GraphEmitter::choose(const Node& node) {

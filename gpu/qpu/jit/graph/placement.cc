@@ -1,5 +1,6 @@
 /// @file Where values are: registers, the thread, constants and the frame.
 
+#include "gpu/base/lanes.h"
 #include "gpu/qpu/jit/graph/emitter.h"
 #include "gpu/qpu/jit/graph/frame.h"
 
@@ -22,6 +23,11 @@ Xbyak::Address GraphEmitter::constant(uint32_t bits) {
   return wide_ ? ptr_b[rip + label] : ptr[rip + label];
 }
 
+/// It stands in memory once for all lanes.
+bool GraphEmitter::is_word(Id id) const {
+  return graph_[id].op == Op::kVaryingC || graph_[id].op == Op::kUniformWord;
+}
+
 /// @param spreads  whether the instruction can spread a word
 Xbyak::Address GraphEmitter::memory_of(Id id, int part, bool spreads) {
   const Node& node = graph_[id];
@@ -33,16 +39,51 @@ Xbyak::Address GraphEmitter::memory_of(Id id, int part, bool spreads) {
     case Op::kLaneIndex:
       uses_lane_index_ = true;
       return ptr[rip + lane_index_ + 32 * part];
-    case Op::kVarying:
-      return ptr[kVaryings + static_cast<int>(node.immediate) * kLaneBytes + 32 * part];
     default:
-      return ptr[kThread + static_cast<int>(node.immediate) + 32 * part];
+      return home_of(node, part, spreads);
   }
 }
 
+/// The node's result is a mask of a bit for each lane, a word of 16 bits in memory.
+void GraphEmitter::mask_from(const Node& node, const Xbyak::Address& from) {
+  const int to = result(node);
+  if (wide_) {
+    kmovw(k1, from);
+    vpmovm2d(vector(to, 0), k1);
+    return;
+  }
+  movzx(eax, from);
+  vmovd(Xbyak::Xmm(scratch(0).getIdx()), eax);
+  vpbroadcastd(scratch(0), Xbyak::Xmm(scratch(0).getIdx()));
+  uses_lane_bits_ = true;
+  for (int p = 0; p < parts_; ++p) {
+    vmovdqa(scratch(1), ptr[rip + lane_bits_ + 32 * p]);
+    vpand(vector(to, p), scratch(0), scratch(1));
+    vpcmpeqd(vector(to, p), vector(to, p), scratch(1));
+  }
+}
+
+void GraphEmitter::mask_to(const Xbyak::Reg32& to, Id mask) {
+  if (graph_.is_constant(mask)) {
+    mov(to, graph_[mask].immediate & kAllLanes);
+    return;
+  }
+  const int from = in_register(mask);
+  if (wide_) {
+    vpmovd2m(k1, vector(from, 0));
+    kmovw(to, k1);
+    return;
+  }
+  vmovmskps(to, vector(from, 0));
+  vmovmskps(eax, vector(from, 1));
+  shl(eax, 8);
+  or_(to, eax);
+}
+
 void GraphEmitter::load(int unit, Id id) {
-  if (wide_ && graph_[id].op == Op::kConst && places_[id].slot < 0) {
-    vpbroadcastd(vector(unit, 0), ptr[rip + constants_[graph_[id].immediate]]);
+  if (is_word(id) || (wide_ && graph_[id].op == Op::kConst && places_[id].slot < 0)) {
+    vpbroadcastd(vector(unit, 0), memory_of(id, 0, false));
+    if (!wide_) vmovdqa(vector(unit, 1), vector(unit, 0));
     return;
   }
   for (int p = 0; p < parts_; ++p) vmovups(vector(unit, p), memory_of(id, p, false));
@@ -54,8 +95,8 @@ void GraphEmitter::save(int unit, int n) {
 
 GraphEmitter::Last GraphEmitter::last_operand(Id id, bool spreads) {
   const Place& place = places_[id];
-  const bool is_constant = graph_[id].op == Op::kConst;
-  const bool may_stay = place.unit < 0 && (!is_constant || spreads || !wide_);
+  const bool spread = is_word(id), is_constant = spread || graph_[id].op == Op::kConst;
+  const bool may_stay = place.unit < 0 && (!is_constant || (wide_ ? spreads : !spread));
   if (may_stay && (is_constant || is_last_use(id))) return {id, -1};
   return {id, in_register(id)};
 }

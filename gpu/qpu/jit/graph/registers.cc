@@ -6,6 +6,25 @@ using graph::kNoNode;
 using graph::Node;
 using graph::Op;
 
+namespace {
+
+/// Its value stands in memory, or among the constants.
+bool is_home(Op op) {
+  switch (op) {
+    case Op::kConst:
+    case Op::kLoad:
+    case Op::kVarying:
+    case Op::kLaneIndex:
+    case Op::kVaryingC:
+    case Op::kUniformWord:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 Uses::Uses(const graph::Graph& graph) {
   const auto& nodes = graph.nodes();
   begin_.assign(nodes.size() + 1, 0);
@@ -27,7 +46,7 @@ RegisterScan::RegisterScan(const graph::Graph& graph, int num_units)
   for (size_t n = 0; n < places_.size(); ++n) {
     const Op op = graph[static_cast<Id>(n)].op;
     if (op == Op::kLoad) loads_.push_back(static_cast<Id>(n));
-    places_[n].home = op == Op::kConst || op == Op::kLoad || op == Op::kVarying || op == Op::kLaneIndex;
+    places_[n].home = is_home(op);
   }
 }
 

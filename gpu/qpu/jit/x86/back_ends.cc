@@ -20,7 +20,8 @@
 #include "gpu/qpu/jit/code/listing.h"
 #include "gpu/qpu/jit/code/program_code.h"
 #include "gpu/qpu/jit/code/program_emitter.h"
-#include "gpu/qpu/jit/graph/emitter.h"
+#include "gpu/qpu/jit/graph/block_emitter.h"
+#include "gpu/qpu/jit/graph/run_emitter.h"
 
 namespace v3d::qpu::jit {
 namespace {
@@ -90,6 +91,24 @@ bool with_room(size_t bytes, Fn emit) {
   return false;
 }
 
+Width width_of(Target target) { return target == Target::kAvx512 ? Width::kAvx512 : Width::kAvx2; }
+
+/// Of an emitter that is made with `arguments`.
+template <typename Emitter, typename... Arguments>
+std::vector<uint8_t> code_of(const graph::Graph& graph, Width width, Arguments... arguments) {
+  std::vector<uint8_t> result;
+  with_room(graph.nodes().size() * kBytesPerGraphNode + kBytesBeside, [&](size_t bytes) {
+    size_t room = bytes + kAlignment;
+    const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(room);
+    void* begin = buffer.get();
+    std::align(kAlignment, bytes, begin, room);
+    Emitter emitter(graph, width, arguments..., begin, bytes);
+    emitter.emit();
+    result.assign(emitter.getCode(), emitter.getCode() + emitter.getSize());
+  });
+  return result;
+}
+
 }  // namespace
 
 std::shared_ptr<const ProgramCode> make_code(Target target, const flow::Flow& flow, CodeContent content,
@@ -117,19 +136,13 @@ std::shared_ptr<const ProgramCode> make_code(Target target, const flow::Flow& fl
 const char* operation_without_code(Target, const graph::Graph&) { return nullptr; }
 
 std::vector<uint8_t> make_run_code(Target target, const graph::Graph& made, GpuAddr code) {
-  const Width width = target == Target::kAvx512 ? Width::kAvx512 : Width::kAvx2;
+  const Width width = width_of(target);
   const graph::Graph graph = width == Width::kAvx2 ? graph::by_rounding(made) : made;
-  std::vector<uint8_t> result;
-  with_room(graph.nodes().size() * kBytesPerGraphNode + kBytesBeside, [&](size_t bytes) {
-    size_t room = bytes + kAlignment;
-    const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(room);
-    void* begin = buffer.get();
-    std::align(kAlignment, bytes, begin, room);
-    GraphEmitter emitter(graph, width, code, begin, bytes);
-    emitter.emit();
-    result.assign(emitter.getCode(), emitter.getCode() + emitter.getSize());
-  });
-  return result;
+  return code_of<RunEmitter>(graph, width, code);
+}
+
+std::vector<uint8_t> make_block_code(Target target, const graph::Graph& graph) {
+  return code_of<BlockEmitter>(graph, width_of(target));
 }
 
 bool can_compile(Target target) {

@@ -1,0 +1,109 @@
+#include "gpu/pse/block_functions.h"
+
+#include <utility>
+
+#include "gpu/base/host_time.h"
+#include "gpu/base/left_out.h"
+#include "gpu/pse/varyings.h"
+#include "gpu/qpu/run/program.h"
+#include "gpu/qpu/run/program_scope.h"
+
+namespace v3d::pse {
+namespace {
+
+constexpr uint32_t kMostComponents = 64;
+constexpr uint32_t kQuadBytes = 16;
+
+bool is_seen(const JobContext& job) {
+  return job.counted() || job.watch != nullptr || job.work != nullptr || job.tile != nullptr ||
+         g_left_out != 0;
+}
+
+}  // namespace
+
+bool BlockFunctions::begin_draw(const PreparedDraw& draw, tlb::TileBuffer& tile, int tile_x, int tile_y,
+                                qpu::Thread& thread) {
+  code_ = nullptr;
+  qpu::BlockKey key;
+  const uint32_t components = draw.num_components();
+  if (!draw.early_test || draw.sample_shading || components > kMostComponents || is_seen(job_) ||
+      !tile.describe_blocks(key))
+    return false;
+  key.components = static_cast<uint8_t>(components);
+  for (uint32_t i = 0; i < components; ++i) key.flat |= uint64_t{draw.is_flat[i]} << i;
+  code_ = draw.program->blocks(job_.memory, draw.record().fs.final_section, key);
+  if (code_ == nullptr || code_->uniforms() > kMostUniforms) return false;
+  draw_ = &draw;
+  tile_ = &tile;
+  thread_ = &thread;
+  quads_of_row_ = tile.config().tile_width / 2;
+  has_tile_ = has_uniforms_ = false;
+  run_.tile_x = tile_x;
+  run_.tile_y = tile_y;
+  run_.uniforms = uniforms_.data();
+  run_.prepare = prepare;
+  run_.owner = this;
+  run_.passed = run_.shaded = 0;
+  return true;
+}
+
+uint64_t BlockFunctions::end_draw() {
+  flush();
+  tile_->add_passed(std::exchange(run_.passed, 0));
+  const uint64_t instructions = std::exchange(run_.shaded, 0) * code_->instructions();
+  draw_->program->count(*thread_, {.compiled = instructions});
+  return instructions;
+}
+
+void BlockFunctions::set_primitive(PrimitiveSetup& setup) {
+  flush();
+  setup_ = &setup;
+  const auto plane = [](const LinearPlane& p) { return qpu::BlockPlane{p.value, p.step_x, p.step_y}; };
+  run_.anchor_x = setup.source.spread.anchor_x;
+  run_.anchor_y = setup.source.spread.anchor_y;
+  run_.scale = setup.source.spread.scale;
+  run_.z = plane(setup.z);
+  run_.r = plane(setup.r);
+  run_.coefficients = &setup.coefficients;
+  run_.back_facing = setup.back_facing ? kAllLanes : 0;
+}
+
+void BlockFunctions::add(PrimitiveSetup& setup, int x, int y, LaneMask pixels) {
+  if (count_ == 0 || setup_ != &setup) set_primitive(setup);
+  const uint32_t quad = static_cast<uint32_t>(y >> 1) * quads_of_row_ + static_cast<uint32_t>(x >> 1);
+  blocks_[count_++] = {x, y, quad * kQuadBytes, pixels};
+  if (count_ == kMostBlocks) run();
+}
+
+void BlockFunctions::run() {
+  const draw::ShaderCode& fs = draw_->record().fs;
+  host_time::ProgramScope host(host_time::Block::kFragmentPrograms, "fragment", fs.code);
+  if (!has_tile_) tile_->begin_blocks(run_);
+  has_tile_ = true;
+  run_.is_prepared = has_uniforms_ && setup_->varyings_ready;
+  run_.blocks = blocks_.data();
+  run_.end = run_.blocks + std::exchange(count_, 0);
+  const uint64_t before = run_.shaded;
+  code_->function()(&run_);
+  host.executed((run_.shaded - before) * code_->instructions());
+}
+
+void BlockFunctions::prepare(qpu::BlockRun* run) {
+  auto& self = *static_cast<BlockFunctions*>(run->owner);
+  if (!self.has_uniforms_) self.read_uniforms();
+  PrimitiveSetup& setup = *self.setup_;
+  if (!setup.varyings_ready) set_up_varyings(*self.draw_, setup.source, setup.coefficients);
+  setup.varyings_ready = run->is_prepared = true;
+}
+
+/// They stay as the first primitive of the draw in the tile found them.
+void BlockFunctions::read_uniforms() {
+  const draw::ShaderCode& fs = draw_->record().fs;
+  thread_->pc = fs.code;
+  const qpu::ProgramScope scope("fragment", fs.code, *thread_);
+  for (uint32_t n = 0; n < code_->uniforms(); ++n)
+    uniforms_[n] = job_.memory.load<uint32_t>(fs.uniforms + n * 4);
+  has_uniforms_ = true;
+}
+
+}  // namespace v3d::pse

@@ -1,0 +1,64 @@
+/// BlockFunctions give blocks of 4x4 pixels of one primitive to a function of the host that does all there is
+/// to do for them (gpu/qpu/run/block_code.h): partial ones under a mask, without waiting for company.
+///
+/// Such draws have an order of their own, that of their primitives, which is what anybody sees of quads that
+/// wait. Who counts or watches sees batches as they are packed: then there are no functions.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "gpu/base/job_context.h"
+#include "gpu/base/lanes.h"
+#include "gpu/pse/prepared_draw.h"
+#include "gpu/pse/primitive_setup.h"
+#include "gpu/qpu/run/block_code.h"
+#include "gpu/qpu/run/thread.h"
+#include "gpu/tlb/tile_buffer.h"
+
+namespace v3d::pse {
+
+class BlockFunctions {
+ public:
+  explicit BlockFunctions(const JobContext& job) : job_(job) {}
+
+  /// After TileBuffer::fragment_port() and replaced_pixels().
+  /// @param thread  of the draw's program, for who finds that there is no memory
+  /// @return  whether the draw's blocks come here
+  bool begin_draw(const PreparedDraw& draw, tlb::TileBuffer& tile, int tile_x, int tile_y,
+                  qpu::Thread& thread);
+  /// @return  instructions that programs executed
+  uint64_t end_draw();
+
+  /// @param x, y  relative to the tile
+  /// @param setup  stays as it is until flush()
+  void add(PrimitiveSetup& setup, int x, int y, LaneMask pixels);
+  /// Draws what was added.
+  void flush() {
+    if (count_ != 0) run();
+  }
+
+ private:
+  static constexpr size_t kMostBlocks = 64, kMostUniforms = 512;
+
+  void set_primitive(PrimitiveSetup& setup);
+  void run();
+  static void prepare(qpu::BlockRun* run);
+  void read_uniforms();
+
+  const JobContext& job_;
+  const PreparedDraw* draw_ = nullptr;
+  tlb::TileBuffer* tile_ = nullptr;
+  qpu::Thread* thread_ = nullptr;
+  const qpu::BlockCode* code_ = nullptr;
+  uint32_t quads_of_row_ = 0;  // of the tile
+  bool has_tile_ = false, has_uniforms_ = false;
+  PrimitiveSetup* setup_ = nullptr;  // of the blocks
+  size_t count_ = 0;
+  qpu::BlockRun run_;
+  std::array<qpu::Block, kMostBlocks> blocks_;
+  std::array<uint32_t, kMostUniforms> uniforms_;
+};
+
+}  // namespace v3d::pse

@@ -1,0 +1,431 @@
+#include "gpu/qpu/graph/fragment_front_end.h"
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <utility>
+
+#include "gpu/qpu/graph/value.h"
+#include "gpu/qpu/run/alu_lanes.h"
+
+namespace v3d::qpu::graph {
+namespace {
+
+constexpr uint32_t kOne = 0x3f800000, kHalf = 0x3f000000;
+constexpr uint32_t kSign = 0x80000000, kInfinity = 0x7f800000, kQuiet = 0x400000, kQuietNan = 0x7fc00000,
+                   kNoNumber = 0xffc00000, kTwoHundred = 0x43480000, kLeastNormal = 0x00800000;
+/// exp2() of gpu/qpu/run/sfu.h has them apart: argument and result.
+constexpr std::pair<uint32_t, uint32_t> kTiesOfExp2[] = {
+    {std::bit_cast<uint32_t>(0x1.853a6ep-9f), std::bit_cast<uint32_t>(0x1.00870ap+0f)},
+    {std::bit_cast<uint32_t>(-0x1.e7526ep-6f), std::bit_cast<uint32_t>(0x1.f58d62p-1f)}};
+constexpr uint32_t kColorWords = 2;
+constexpr uint32_t kMostInstructions = 256;
+/// On doubles they take long: then it is worth it that quads of several primitives wait for each other.
+constexpr uint32_t kMostSpecial = 2;
+
+using QpuOp = qpu::Op;
+using ResultFn = Value (*)(const Value& a, const Value& b);
+using FlagFn = Value (*)(const Value& a, const Value& b, const Value& result);
+using UnpackFn = Value (*)(const Value& v);
+
+template <QpuOp op>
+constexpr ResultFn result_fn() {
+  if constexpr (has_expression(op))
+    return result_of<op, Value>;
+  else
+    return nullptr;
+}
+constexpr ResultFn kResults[qpu::kNumOps] = {
+#define V3D_QPU_OP(op, mnemonic, operands, destination, input, output, flags, carry, latency, traits) \
+  result_fn<QpuOp::k##op>(),
+#include "gpu/qpu/isa/isa.def"
+};
+template <Flag flag>
+constexpr FlagFn kFlags[qpu::kNumOps] = {
+#define V3D_QPU_OP(op, mnemonic, operands, destination, input, output, flags, carry, latency, traits) \
+  flag_of<QpuOp::k##op, flag, Value>,
+#include "gpu/qpu/isa/isa.def"
+};
+constexpr UnpackFn kUnpacks[] = {
+#define V3D_QPU_UNPACK(unpack, suffix) unpacked_lanes<Unpack::k##unpack, Value>,
+#include "gpu/qpu/isa/isa.def"
+};
+
+FlagFn flag_fn(QpuOp op, Flag flag) {
+  const auto n = static_cast<size_t>(op);
+  return flag == Flag::kZ   ? kFlags<Flag::kZ>[n]
+         : flag == Flag::kN ? kFlags<Flag::kN>[n]
+                            : kFlags<Flag::kC>[n];
+}
+
+/// Executes a program on nodes in place of lanes, in the order of the interpreter (qpu.md 3.3).
+class FrontEnd {
+ public:
+  FrontEnd(const flow::Flow& flow, const BlockKey& key)
+      : flow_(flow), generation_(flow.setting.generation), isa_(isa(generation_)), key_(key) {}
+
+  std::optional<BlockGraph> make(const char** why) {
+    test_depth();
+    execute_all();
+    if (why_ == nullptr && colors_ != 1) refuse(colors_ == 0 ? "no colour" : "several colours");
+    if (why_ == nullptr && graph_.is_full()) refuse("too many operations");
+    *why = why_;
+    if (why_ != nullptr) return {};
+    store_color();
+    return BlockGraph{without_dead(graph_), uniforms_, instructions_};
+  }
+
+ private:
+  struct Result {
+    Value a, b, value, exec;
+    bool runs = false;
+  };
+
+  void refuse(const char* why) {
+    if (why_ == nullptr) why_ = why;
+  }
+
+  // ---- Nodes
+
+  Value value(Id id) { return {&graph_, id}; }
+  Value bits(uint32_t word) { return constant(graph_, word); }
+  Value source(Op op, uint32_t immediate = 0) {
+    return value(graph_.make({.op = op, .immediate = immediate}));
+  }
+  void effect(Op op, Value v, uint32_t immediate = 0) {
+    graph_.make({.op = op, .operands = {v.id, kNoNode, kNoNode}, .immediate = immediate});
+  }
+
+  // ---- Around the program
+
+  /// tlb::to_stored_depth().
+  Value stored_depth(Value z) {
+    using Depth = BlockKey::Depth;
+    const Value zero = bits(0);
+    if (key_.depth == Depth::k32F) return min_floats(max_floats(z, zero), bits(kOne));
+    const bool wide = key_.depth == Depth::k24;
+    const Value scaled = float_product(z, bits(wide ? 0x4b800000u : 0x47800000u)),  // 2^24, 2^16
+        most = bits(wide ? 0x4b7fffffu : 0x477fff00u);
+    return truncated(min_floats(max_floats(scaled, zero), most));
+  }
+
+  /// Where a depth passes the test; both are as they are stored.
+  Value passes(Value fragment, Value stored) {
+    const bool floats = key_.depth == BlockKey::Depth::k32F;
+    const Value less = floats ? below_floats(fragment, stored) : above(stored, fragment),
+                equal = floats ? equal_floats(fragment, stored) : equal_words(fragment, stored),
+                greater = floats ? below_floats(stored, fragment) : above(fragment, stored);
+    switch (key_.test) {
+      case Compare::kNever:
+        return bits(0);
+      case Compare::kLess:
+        return less;
+      case Compare::kEqual:
+        return equal;
+      case Compare::kLequal:
+        return floats ? at_most_floats(fragment, stored) : ~greater;
+      case Compare::kGreater:
+        return greater;
+      case Compare::kNotEqual:
+        return ~equal;
+      case Compare::kGequal:
+        return floats ? at_most_floats(stored, fragment) : ~less;
+      case Compare::kAlways:
+        break;
+    }
+    return bits(~0u);
+  }
+
+  void test_depth() {
+    passed_ = source(Op::kCovered);
+    if (key_.depth != BlockKey::Depth::kNone) {
+      const Value fragment = stored_depth(source(Op::kPlane, kPlaneZ)),
+                  stored = source(Op::kLoadTile, kTileDepth);
+      passed_ = passed_ & passes(fragment, stored);
+      if (key_.writes_depth) effect(Op::kStoreTile, choose(passed_, fragment, stored), kTileDepth);
+    }
+    effect(Op::kShade, passed_);
+  }
+
+  /// tlb::rgba8_of_halves().
+  Value byte_of_half(Value half) {
+    const Value unit = min_floats(max_floats(float_of_half(half), bits(0)), bits(kOne));
+    // The sum rounds once and leaves the integer in the low byte.
+    return float_sum(float_product(unit, bits(0x437f0000u)), bits(0x4b400000u)) & 0xffu;  // 255, 1.5 * 2^23
+  }
+  void store_color() {
+    Value color = bits(0);
+    for (uint32_t word = 0; word < kColorWords; ++word)
+      color = color | (byte_of_half(color_[word] & 0xffffu) | byte_of_half(color_[word] >> 16) << 8)
+                          << 16 * word;
+    const Value written = passed_ & color_exec_;
+    effect(Op::kStoreTile, choose(written, color, source(Op::kLoadTile, kTileColor)), kTileColor);
+  }
+
+  // ---- Instructions
+
+  /// In their order; what is no straight line is refused.
+  void execute_all() {
+    using Kind = flow::Exit::Kind;
+    if (!flow_.complete || flow_.entry == flow::kNowhere) return refuse("unknown code");
+    for (uint32_t block = flow_.entry, blocks = 0; why_ == nullptr; ++blocks) {
+      const flow::Block& b = flow_.blocks[block];
+      if (b.loops != 0 || blocks == flow_.blocks.size()) return refuse("a loop");
+      for (uint32_t n = b.first; n < b.first + b.count && why_ == nullptr; ++n) execute(flow_.nodes[n]);
+      if (b.exit.kind == Kind::kEnd) return;
+      if (b.exit.kind != Kind::kNext || b.exit.may_wait) return refuse("a branch");
+      block = b.exit.next;
+    }
+  }
+
+  void land(const flow::InFlight& in_flight) {
+    if (in_flight.vary & 1) {
+      // Of the two that may be under way the older one.
+      const uint32_t before = in_flight.vary >> 1 & 1;
+      reg(isa_.implicit) = varying_c(varyings_ - 1 - before);
+    }
+    if (in_flight.sfu & 1) {
+      reg(kSfuResult) = sfu_results_[0];
+      sfu_results_ = {sfu_results_[1], Value{}};
+    }
+  }
+
+  Value varying_c(uint32_t number) {
+    return number < key_.components ? source(Op::kVaryingC, number) : bits(0);
+  }
+  Value next_varying() {
+    const uint32_t number = varyings_++;
+    if (number >= key_.components || (key_.flat >> number & 1)) return bits(0);
+    return source(Op::kPlane, kFirstComponent + number);
+  }
+  Value next_uniform() { return source(Op::kUniformWord, uniforms_++); }
+
+  void execute(const flow::Node& node) {
+    const Instruction* const instruction = flow_.instruction(node);
+    if (instruction == nullptr || instruction->is_branch) return refuse("a branch");
+    const Instruction& i = *instruction;
+    constexpr uint16_t kKnown = kThrsw | kLdvary | kLdunif | kLdunifrf;
+    if (i.signals & ~kKnown) return refuse("lookups, or the tile buffer read");
+    if (++instructions_ > kMostInstructions) return refuse("too many instructions");
+    land(node.in_flight);
+    const Result add = compute(i.add), mul = compute(i.mul);
+    if (why_ != nullptr) return;
+    Value loaded = bits(0), implicitly = bits(0);
+    if (i.signals & kLdvary) loaded = next_varying();
+    if (i.signals & kLdunifrf) loaded = next_uniform();
+    if (i.signals & kLdunif) implicitly = next_uniform();
+    commit(i.add, add);
+    commit(i.mul, mul);
+    if (i.signals & kLdunif) reg(isa_.implicit) = implicitly;
+    if (i.signals & kSignalsWithAddress)
+      write(i.signal_magic, i.signal_waddr, Pack::kNone, loaded, bits(~0u));
+    const std::array<Value, 2> flags = {flag_a_, flag_b_};
+    if (add.runs) set_flags(i.add, add, flags);
+    if (mul.runs) set_flags(i.mul, mul, flags);
+  }
+
+  // ---- Operands and results
+
+  Value& reg(Register r) { return registers_[r]; }
+
+  Value payload(Register r) {
+    if (r == isa_.fragment_w || r == isa_.fragment_centroid_w)
+      return float_quotient(bits(kOne), source(Op::kPlane, kPlaneR));
+    if (r == isa_.fragment_z) return source(Op::kPlane, kPlaneZ);
+    refuse("a register without a value");
+    return bits(0);
+  }
+  Value operand(const Operand& o) {
+    Value v;
+    if (o.kind == Operand::Kind::kImmediate) {
+      v = bits(small_immediate(o.index));
+    } else if (o.kind == Operand::Kind::kNone) {
+      refuse("an operand that there is not");
+      return bits(0);
+    } else {
+      Value& held = reg(o.reg());
+      if (held.id == kNoNode) held = payload(o.reg());
+      v = held;
+    }
+    return kUnpacks[static_cast<size_t>(o.unpack)](v);
+  }
+
+  /// Not EIDX, which tells in which order quads came.
+  /// @return  no node: it is none of these
+  Value state_of(QpuOp op) {
+    switch (op) {
+      case QpuOp::kXcd:
+        return source(Op::kPixel, 0);
+      case QpuOp::kYcd:
+        return source(Op::kPixel, 1);
+      case QpuOp::kFxcd:
+        return float_sum(nearest_float(source(Op::kPixel, 0)), bits(kHalf));
+      case QpuOp::kFycd:
+        return float_sum(nearest_float(source(Op::kPixel, 1)), bits(kHalf));
+      case QpuOp::kMsf:
+        return passed_ & 1u;
+      case QpuOp::kRevf:
+        return source(Op::kBackFacing) & 1u;
+      case QpuOp::kVfla:
+        return flag_a_ & 0x10001u;
+      case QpuOp::kVflna:
+        return ~flag_a_ & 0x10001u;
+      case QpuOp::kVflb:
+        return flag_b_ & 0x10001u;
+      case QpuOp::kVflnb:
+        return ~flag_b_ & 0x10001u;
+      case QpuOp::kNop:
+        return bits(0);
+      default:
+        return {};
+    }
+  }
+
+  /// Those of gpu/qpu/run/sfu.h that are computed on doubles. @return  no node: it is none of these
+  Value special_function(QpuOp op, Value x) {
+    const Value zero = bits(0), infinity = bits(kInfinity), quiet = x | kQuiet;
+    switch (op) {
+      case QpuOp::kRsqrt:
+      case QpuOp::kRsqrt2: {
+        const Value root = graph::make(Op::kReciprocalRoot, x);
+        const Value number = choose(below_floats(x, infinity), root, zero);
+        const Value not_below = choose(equal_floats(x, zero), (x & kSign) | infinity, number);
+        return choose(is_nan(x), quiet, choose(below_floats(x, zero), bits(kNoNumber), not_below));
+      }
+      case QpuOp::kExp: {
+        const Value most = bits(kTwoHundred), least = bits(kTwoHundred | kSign);
+        const Value limited = max_floats(min_floats(x, most), least);
+        Value power = graph::make(Op::kExp2, limited);
+        power = choose(below_floats(power, bits(kLeastNormal)), zero, power);
+        for (const auto& [argument, result] : kTiesOfExp2)
+          power = choose(equal_words(x, bits(argument)), bits(result), power);
+        return choose(is_nan(x), quiet, power);
+      }
+      case QpuOp::kLog: {
+        const Value not_positive = choose(equal_floats(x, zero), bits(kInfinity | kSign),
+                                          choose(below_floats(x, zero), bits(kQuietNan), x));
+        const Value counts = below_floats(zero, x) & below_floats(x, infinity);
+        return choose(counts, graph::make(Op::kLog2, x), not_positive);
+      }
+      default:
+        return {};
+    }
+  }
+  Value function(QpuOp op, Value a, Value b) {
+    if (const ResultFn fn = kResults[static_cast<size_t>(op)]) return fn(a, b);
+    const Value special = special_function(op, a);
+    if (special.id == kNoNode) return state_of(op);
+    if (++specials_ > kMostSpecial) refuse("many special functions");
+    return special;
+  }
+
+  Value lanes_where(Cond cond) {
+    if (cond == Cond::kNone) return bits(~0u);
+    const Value flag = info(cond).of_b ? flag_b_ : flag_a_;
+    return info(cond).inverted ? ~flag : flag;
+  }
+
+  Result compute(const AluHalf& half) {
+    Result r;
+    if (flow::is_idle(generation_, half)) return r;
+    r.runs = true;
+    r.a = r.b = bits(0);
+    if (info(half.op).operands > 0) r.a = operand(half.a);
+    if (info(half.op).operands > 1) r.b = operand(half.b);
+    r.exec = lanes_where(half.cond);
+    r.value = function(half.op, r.a, r.b);
+    if (r.value.id == kNoNode) refuse(info(half.op).mnemonic);
+    return r;
+  }
+
+  void commit(const AluHalf& half, const Result& r) {
+    if (r.runs && info(half.op).has_destination) write(half.magic, half.waddr, half.pack, r.value, r.exec);
+  }
+
+  void write(bool magic, uint8_t waddr, Pack pack, Value v, Value exec) {
+    if (!magic) return write_register(Register{waddr}, pack, v, exec);
+    const WaddrInfo& port = waddr_info(generation_, waddr);
+    if (port.effect == Effect::kNothing) return;
+    if (port.effect == Effect::kRegister) return write_register(port.reg, pack, v, exec);
+    if (pack != Pack::kNone) v = packed(pack, v, bits(0));
+    if (port.effect == Effect::kTlb && !port.takes_uniform) return write_tile(v, exec);
+    if (starts_sfu(port.effect)) return start_sfu(sfu_operation(port.effect), v);
+    refuse(port.name != nullptr ? port.name : "an unknown port");
+  }
+
+  /// What a register held that had no value does not matter.
+  void write_register(Register r, Pack pack, Value v, Value exec) {
+    Value& held = reg(r);
+    const bool is_whole = pack == Pack::kNone && graph_.is_constant(exec.id, ~0u);
+    if (held.id == kNoNode && !is_whole) held = is_payload(r) ? payload(r) : bits(0);
+    if (pack != Pack::kNone) v = packed(pack, v, held);
+    held = is_whole ? v : choose(exec, v, held);
+  }
+  bool is_payload(Register r) const {
+    return r == isa_.fragment_w || r == isa_.fragment_centroid_w || r == isa_.fragment_z;
+  }
+
+  /// Without a configuration, a colour is two words.
+  void write_tile(Value v, Value exec) {
+    if (colors_ != 0) return refuse("several colours");
+    color_exec_ = color_words_ == 0 ? exec : color_exec_ & exec;
+    color_[color_words_++] = v;
+    if (color_words_ == kColorWords) ++colors_;
+  }
+
+  void start_sfu(QpuOp op, Value v) {
+    const Value result = function(op, v, v);
+    if (result.id == kNoNode) return refuse(info(op).mnemonic);
+    // The first place that is free: one at most is under way.
+    (sfu_results_[0].id == kNoNode ? sfu_results_[0] : sfu_results_[1]) = result;
+  }
+
+  /// @param before  A and B before the instruction
+  void set_flags(const AluHalf& half, const Result& r, const std::array<Value, 2>& before) {
+    using Combination = FlagWriteInfo::Combination;
+    const FlagWriteInfo& write = info(half.flags);
+    if (write.combination == Combination::kNone) return;
+    const Value x = flag_fn(half.op, write.flag)(r.a, r.b, r.value), old = before[0];
+    flag_b_ = write.combination == Combination::kPush ? old : before[1];
+    switch (write.combination) {
+      case Combination::kAnd:
+        flag_a_ = old & x;
+        return;
+      case Combination::kAndNot:
+        flag_a_ = old & ~x;
+        return;
+      case Combination::kNor:
+        flag_a_ = ~(old | x);
+        return;
+      case Combination::kNorNot:
+        flag_a_ = ~(old | ~x);
+        return;
+      default:
+        flag_a_ = x;
+        return;
+    }
+  }
+
+  const flow::Flow& flow_;
+  const chip::Generation generation_;
+  const IsaProperties& isa_;
+  const BlockKey& key_;
+  Graph graph_;
+  const char* why_ = nullptr;
+  std::array<Value, kNumRegisters> registers_;
+  Value flag_a_ = bits(0), flag_b_ = bits(0);
+  Value passed_;
+  std::array<Value, kColorWords> color_;
+  Value color_exec_;
+  uint32_t color_words_ = 0, colors_ = 0;
+  std::array<Value, 2> sfu_results_;
+  uint32_t varyings_ = 0, uniforms_ = 0, instructions_ = 0, specials_ = 0;  // that came so far
+};
+
+}  // namespace
+
+std::optional<BlockGraph> block_graph(const flow::Flow& flow, const BlockKey& key, const char** why) {
+  return FrontEnd(flow, key).make(why);
+}
+
+}  // namespace v3d::qpu::graph

@@ -1,0 +1,29 @@
+/// This makes the graph of a block of fragments: interpolation, the depth test, the whole program and what it
+/// colours.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "gpu/qpu/flow/flow.h"
+#include "gpu/qpu/graph/graph.h"
+#include "gpu/qpu/run/block_code.h"
+
+namespace v3d::qpu::graph {
+
+/// Numbers of planes: `plane` N. Components follow.
+inline constexpr uint32_t kPlaneZ = 0, kPlaneR = 1, kFirstComponent = 2;
+/// What `load_tile` and `store_tile` reach.
+inline constexpr uint32_t kTileDepth = 0, kTileColor = 1;
+
+struct BlockGraph {
+  Graph graph;
+  uint32_t uniforms = 0;      ///< words that it reads
+  uint32_t instructions = 0;  ///< of the program
+};
+
+/// Empty if the program is not one straight line of operations that have an expression, which gives each
+/// pixel four halves: then `why` says what else it does.
+std::optional<BlockGraph> block_graph(const flow::Flow& flow, const BlockKey& key, const char** why);
+
+}  // namespace v3d::qpu::graph

@@ -1,0 +1,124 @@
+#include "gpu/qpu/jit/block_compiler.h"
+
+#include <bit>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "gpu/base/host_time.h"
+#include "gpu/base/work_meter.h"
+#include "gpu/qpu/flow/flow.h"
+#include "gpu/qpu/graph/fragment_front_end.h"
+#include "gpu/qpu/graph/text.h"
+#include "gpu/qpu/jit/back_ends.h"
+#include "gpu/qpu/run/program.h"
+
+namespace v3d::qpu::jit {
+namespace {
+
+/// Of an instruction, in the units of a WorkMeter.
+constexpr uint32_t kCompileCost = 1000;
+/// Longer programs are no straight lines that a function has.
+constexpr size_t kMostWords = 320;
+
+class FunctionOfBlocks : public BlockCode {
+ public:
+  FunctionOfBlocks(CodeMemory memory, const graph::BlockGraph& graph, std::vector<uint64_t> words)
+      : memory_(std::move(memory)),
+        uniforms_(graph.uniforms),
+        instructions_(graph.instructions),
+        words_(std::move(words)) {}
+  BlockFn function() const override { return std::bit_cast<BlockFn>(memory_.begin()); }
+  uint32_t uniforms() const override { return uniforms_; }
+  uint32_t instructions() const override { return instructions_; }
+  const std::vector<uint64_t>& words() const override { return words_; }
+  size_t bytes() const override {
+    constexpr size_t kPage = 4096;
+    return sizeof(*this) + (memory_.size() + kPage - 1) / kPage * kPage + words_.size() * sizeof(uint64_t);
+  }
+
+ private:
+  const CodeMemory memory_;
+  const uint32_t uniforms_, instructions_;
+  const std::vector<uint64_t> words_;
+};
+
+/// The program from its entry on, as far as it goes straight on.
+flow::Flow straight_flow(const Program& program, Memory memory, bool final_section,
+                         std::vector<uint64_t>& words) {
+  const auto read = [&](int32_t index) -> std::optional<uint64_t> {
+    const GpuAddr address = program.entry() + static_cast<uint32_t>(index) * 8;
+    const bool goes_on =
+        index >= 0 && static_cast<size_t>(index) <= words.size() && words.size() < kMostWords;
+    if (!goes_on || !program.knows_page(address)) return {};
+    if (static_cast<size_t>(index) == words.size()) words.push_back(program.word(memory, address));
+    return words[static_cast<size_t>(index)];
+  };
+  return flow::analyse({program.generation(), final_section, program.entry(), kMostWords}, read);
+}
+
+std::optional<CodeMemory> code_of(Target target, const graph::Graph& graph) {
+  const std::vector<uint8_t> code = make_block_code(target, graph);
+  if (code.empty()) return {};
+  return CodeMemory::copy_of(code);
+}
+
+}  // namespace
+
+struct FragmentCompiler::Counters {
+  mutable std::mutex mutex;
+  Statistics statistics;
+};
+
+FragmentCompiler::FragmentCompiler(Target target, uint32_t batches_before)
+    : target_(target), batches_before_(batches_before), counters_(std::make_unique<Counters>()) {}
+FragmentCompiler::~FragmentCompiler() = default;
+
+std::unique_ptr<const BlockCode> FragmentCompiler::compile_blocks(const Program& program, Memory memory,
+                                                                  bool final_section, const BlockKey& key) {
+  const host_time::Scope host(host_time::Block::kCompiling);
+  const auto begin = std::chrono::steady_clock::now();
+  std::vector<uint64_t> words;
+  const flow::Flow flow = straight_flow(program, memory, final_section, words);
+  g_longest_compiled.note(static_cast<uint32_t>(words.size()) * kCompileCost);
+  const char* why = nullptr;
+  const std::optional<graph::BlockGraph> graph = graph::block_graph(flow, key, &why);
+  std::optional<CodeMemory> code = graph ? code_of(target_, graph->graph) : std::nullopt;
+  const auto describe = [&](const std::string& text) {
+    if (lister_)
+      lister_(absl::StrFormat("blocks of fragments of the program at 0x%08x: %s", program.entry(), text));
+  };
+  describe(graph ? graph::to_text(graph->graph) : absl::StrFormat("not compiled (%s)\n", why));
+  {
+    const std::lock_guard lock(counters_->mutex);
+    Statistics& s = counters_->statistics;
+    s.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (!code) {
+      ++s.others;
+      return nullptr;
+    }
+    ++s.functions;
+    s.instructions += graph->instructions;
+    s.code_bytes += code->size();
+  }
+  if (listener_)
+    listener_(*code, absl::StrFormat("blocks of QPU program at 0x%08x, %d instructions", program.entry(),
+                                     graph->instructions));
+  return std::make_unique<FunctionOfBlocks>(*std::move(code), *graph, std::move(words));
+}
+
+FragmentCompiler::Statistics FragmentCompiler::statistics() const {
+  const std::lock_guard lock(counters_->mutex);
+  return counters_->statistics;
+}
+
+std::string to_string(const FragmentCompiler::Statistics& s) {
+  return absl::StrFormat(
+      "%d functions for blocks of fragments: %d instructions, %d KiB, %.1f ms; %d times none for a program",
+      s.functions, s.instructions, s.code_bytes >> 10, s.seconds * 1e3, s.others);
+}
+
+}  // namespace v3d::qpu::jit

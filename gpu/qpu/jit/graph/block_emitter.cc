@@ -1,0 +1,297 @@
+#include "gpu/qpu/jit/graph/block_emitter.h"
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "gpu/qpu/graph/fragment_front_end.h"
+#include "gpu/qpu/jit/graph/frame.h"
+#include "gpu/qpu/run/block_code.h"
+
+namespace v3d::qpu::jit {
+namespace {
+
+using Xbyak::Reg64;
+using Xbyak::Xmm;
+using Xbyak::Ymm;
+using Xbyak::Zmm;
+
+// AVX-512 has the columns of the pixels, and two halves of their rows, in registers behind those of values.
+constexpr int kUnitsOfAvx512 = 27, kUnitsOfAvx2 = 7;
+constexpr int kColumns = 27, kRows = 28;
+// AVX2 has two quarters of each in the frame, behind what prepare() saves there.
+constexpr int kPositions = kSaved + 16 * 32;
+
+const Reg64 kRun(Xbyak::Operand::RBX), kBlock(Xbyak::Operand::R12), kCoefficients(Xbyak::Operand::R13),
+    kUniformWords(Xbyak::Operand::R14), kRowBytes(Xbyak::Operand::R15), kDepth(Xbyak::Operand::RSI),
+    kColor(Xbyak::Operand::RDI);
+
+#define V3D_MEMBER(member) (kRun + offset_of(offsetof(BlockRun, member)))
+#define V3D_OF_BLOCK(member) (kBlock + offset_of(offsetof(Block, member)))
+
+/// Columns and rows of lanes 0 to 7, and so on (kBlockX and kBlockY of gpu/pse).
+constexpr std::array<uint32_t, kLanes> kColumnOf = {0, 1, 0, 1, 2, 3, 2, 3, 0, 1, 0, 1, 2, 3, 2, 3},
+                                       kRowOf = {0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3};
+
+}  // namespace
+
+BlockEmitter::BlockEmitter(const graph::Graph& graph, Width width, void* buffer, size_t bytes)
+    : GraphEmitter(graph, width, width == Width::kAvx512 ? kUnitsOfAvx512 : kUnitsOfAvx2, buffer, bytes) {
+  for (const Node& node : graph.nodes()) has_planes_ = has_planes_ || node.op == Op::kPlane;
+}
+
+// ---- Around the blocks
+
+void BlockEmitter::begin() {
+  push(rbp);
+  mov(rbp, rsp);
+  for (const Reg64& r : {rbx, r12, r13, r14, r15}) push(r);
+  sub(rsp, 0x7fffffff);
+  frame_at_ = getSize() - 4;
+  and_(rsp, -kLaneBytes);
+  mov(kRun, rdi);
+  mov(kBlock, ptr[V3D_MEMBER(blocks)]);
+  mov(kCoefficients, ptr[V3D_MEMBER(coefficients)]);
+  mov(kUniformWords, ptr[V3D_MEMBER(uniforms)]);
+  mov(kRowBytes.cvt32(), dword[V3D_MEMBER(bytes_of_rows)]);
+  cmp(kBlock, ptr[V3D_MEMBER(end)]);
+  je(done_, T_NEAR);
+  L(next_);
+  set_places();
+  if (has_planes_) set_position();
+}
+
+void BlockEmitter::end() {
+  L(skip_);
+  add(kBlock, static_cast<int>(sizeof(Block)));
+  cmp(kBlock, ptr[V3D_MEMBER(end)]);
+  jne(next_, T_NEAR);
+  L(done_);
+  lea(rsp, ptr[rbp - 5 * 8]);
+  for (const Reg64& r : {r15, r14, r13, r12, rbx}) pop(r);
+  pop(rbp);
+  vzeroupper();
+  ret();
+  prepare();
+}
+
+/// Where the block lies in the planes of the tile.
+void BlockEmitter::set_places() {
+  mov(eax, dword[V3D_OF_BLOCK(place)]);
+  mov(kDepth, ptr[V3D_MEMBER(depth)]);
+  mov(kColor, ptr[V3D_MEMBER(color)]);
+  add(kDepth, rax);
+  add(kColor, rax);
+}
+
+/// The pixels from the anchor, as doubles: of lanes 0 to 3 and 8 to 11, and of the others, the columns are
+/// the same, and of the first and the last eight the rows.
+void BlockEmitter::set_position() {
+  const auto set = [&](size_t coordinate, size_t anchor, Xbyak::Label& offsets, int vectors, int to) {
+    const Xmm s(scratch(0).getIdx());
+    vxorps(s, s, s);
+    vcvtsi2sd(s, s, dword[kBlock + offset_of(coordinate)]);
+    vsubsd(s, s, ptr[kRun + offset_of(anchor)]);
+    if (wide_) {
+      vbroadcastsd(Zmm(s.getIdx()), s);
+      for (int n = 0; n < vectors; ++n) vaddpd(Zmm(to + n), Zmm(s.getIdx()), ptr[rip + offsets + 64 * n]);
+      return;
+    }
+    vbroadcastsd(Ymm(s.getIdx()), s);
+    for (int n = 0; n < 2; ++n) {
+      vaddpd(Ymm(scratch(1).getIdx()), Ymm(s.getIdx()), ptr[rip + offsets + 32 * n]);
+      vmovapd(ptr[rsp + kPositions + 64 * (to - kColumns) + 32 * n], Ymm(scratch(1).getIdx()));
+    }
+  };
+  set(offsetof(Block, x), offsetof(BlockRun, anchor_x), columns_, 1, kColumns);
+  set(offsetof(Block, y), offsetof(BlockRun, anchor_y), rows_, 2, kRows);
+}
+
+void BlockEmitter::own_data() {
+  if (has_planes_) {
+    const auto doubles_of = [&](Xbyak::Label& label, std::initializer_list<double> values) {
+      align(kLaneBytes);
+      L(label);
+      for (const double v : values) dq(std::bit_cast<uint64_t>(v));
+    };
+    doubles_of(columns_, {0, 1, 0, 1, 2, 3, 2, 3});
+    if (wide_)
+      doubles_of(rows_, {0, 0, 1, 1, 0, 0, 1, 1, 2, 2, 3, 3, 2, 2, 3, 3});
+    else
+      doubles_of(rows_, {0, 0, 1, 1, 2, 2, 3, 3});
+  }
+  if (!uses_pixels_) return;
+  table(pixel_columns_, [](uint32_t lane) { return kColumnOf[lane]; });
+  table(pixel_rows_, [](uint32_t lane) { return kRowOf[lane]; });
+}
+
+// ---- Sources
+
+Xbyak::Address BlockEmitter::home_of(const Node& node, int /*part*/, bool spreads) {
+  const Xbyak::RegExp at =
+      node.op == Op::kVaryingC
+          ? kCoefficients + offset_of(offsetof(BlockCoefficients, c) + node.immediate * sizeof(uint32_t))
+          : kUniformWords + offset_of(node.immediate * sizeof(uint32_t));
+  return spreads ? ptr_b[at] : ptr[at];
+}
+
+/// @param which  0 the value, 1 and 2 the steps
+Xbyak::Address BlockEmitter::coefficient(const Node& node, int which) {
+  const uint32_t n = node.immediate;
+  Xbyak::RegExp at = kCoefficients;
+  if (n >= graph::kFirstComponent) {
+    const size_t array = which == 0   ? offsetof(BlockCoefficients, value)
+                         : which == 1 ? offsetof(BlockCoefficients, step_x)
+                                      : offsetof(BlockCoefficients, step_y);
+    at = kCoefficients + offset_of(array + (n - graph::kFirstComponent) * sizeof(double));
+  } else {
+    const size_t plane = n == graph::kPlaneZ ? offsetof(BlockRun, z) : offsetof(BlockRun, r);
+    at = kRun + offset_of(plane) + which * static_cast<int>(sizeof(double));
+  }
+  return wide_ ? ptr_b[at] : ptr[at];
+}
+
+void BlockEmitter::plane(const Node& node) {
+  wide_ ? plane_of_halves(node, result(node)) : plane_of_quarters(node, result(node));
+}
+
+void BlockEmitter::plane_of_halves(const Node& node, int to) {
+  const Zmm d(to), s(scratch(0).getIdx()), t(scratch(1).getIdx());
+  const Xbyak::Address scale = ptr_b[V3D_MEMBER(scale)];
+  vmulpd(s, Zmm(kColumns), coefficient(node, 1));
+  vmulpd(t, Zmm(kRows), coefficient(node, 2));
+  vmulpd(d, Zmm(kRows + 1), coefficient(node, 2));
+  for (const Zmm& half : {t, d}) {
+    vaddpd(half, s, half);
+    vmulpd(half, half, scale);
+    vaddpd(half, half, coefficient(node, 0));
+  }
+  vcvtpd2ps(Ymm(s.getIdx()), d);
+  vcvtpd2ps(Ymm(t.getIdx()), t);
+  vinsertf64x4(d, t, Ymm(s.getIdx()), 1);
+}
+
+void BlockEmitter::plane_of_quarters(const Node& node, int to) {
+  locked_ |= 1u << to;
+  const int temporary = new_unit();
+  const Ymm d(2 * to), e(2 * to + 1), a(2 * temporary), b(2 * temporary + 1), s(scratch(0).getIdx()),
+      t(scratch(1).getIdx());
+  const auto position = [&](int n) { return ptr[rsp + kPositions + 32 * n]; };
+  vbroadcastsd(s, coefficient(node, 1));
+  vmulpd(a, s, position(0));
+  vmulpd(b, s, position(1));
+  vbroadcastsd(s, coefficient(node, 2));
+  vmulpd(t, s, position(2));
+  vmulpd(s, s, position(3));
+  vaddpd(d, a, t);
+  vaddpd(e, b, t);
+  vaddpd(a, a, s);
+  vaddpd(b, b, s);
+  vbroadcastsd(s, ptr[V3D_MEMBER(scale)]);
+  vbroadcastsd(t, coefficient(node, 0));
+  for (const Ymm& quarter : {d, e, a, b}) {
+    vmulpd(quarter, quarter, s);
+    vaddpd(quarter, quarter, t);
+    vcvtpd2ps(Xmm(quarter.getIdx()), quarter);
+  }
+  vinsertf128(d, d, Xmm(e.getIdx()), 1);
+  vinsertf128(e, a, Xmm(b.getIdx()), 1);
+}
+
+void BlockEmitter::pixel(const Node& node) {
+  const int to = result(node);
+  const bool is_row = node.immediate != 0;
+  uses_pixels_ = true;
+  mov(eax, is_row ? dword[V3D_OF_BLOCK(y)] : dword[V3D_OF_BLOCK(x)]);
+  add(eax, is_row ? dword[V3D_MEMBER(tile_y)] : dword[V3D_MEMBER(tile_x)]);
+  vmovd(Xmm(scratch(0).getIdx()), eax);
+  vpbroadcastd(scratch(0), Xmm(scratch(0).getIdx()));
+  for (int p = 0; p < parts_; ++p)
+    vpaddd(vector(to, p), scratch(0), ptr[rip + (is_row ? pixel_rows_ : pixel_columns_) + 32 * p]);
+}
+
+// ---- The tile
+
+Reg64 BlockEmitter::plane_of_tile(const Node& node) const {
+  return node.immediate == graph::kTileDepth ? kDepth : kColor;
+}
+
+void BlockEmitter::load_tile(const Node& node) {
+  const int to = result(node);
+  const Reg64 plane = plane_of_tile(node);
+  if (wide_) {
+    vmovdqu(Ymm(to), ptr[plane]);
+    vinserti64x4(Zmm(to), Zmm(to), ptr[plane + kRowBytes], 1);
+    return;
+  }
+  vmovdqu(vector(to, 0), ptr[plane]);
+  vmovdqu(vector(to, 1), ptr[plane + kRowBytes]);
+}
+
+void BlockEmitter::store_tile(const Node& node) {
+  const int from = in_register(node.operands[0]);
+  const Reg64 plane = plane_of_tile(node);
+  if (wide_) {
+    vmovdqu(ptr[plane], Ymm(from));
+    vextracti64x4(ptr[plane + kRowBytes], Zmm(from), 1);
+  } else {
+    vmovdqu(ptr[plane], vector(from, 0));
+    vmovdqu(ptr[plane + kRowBytes], vector(from, 1));
+  }
+  consume(node);
+}
+
+/// Of a block without such pixels nothing more is done.
+void BlockEmitter::shade(const Node& node) {
+  mask_to(edx, node.operands[0]);
+  consume(node);
+  test(edx, edx);
+  jz(skip_, T_NEAR);
+  popcnt(edx, edx);
+  add(qword[V3D_MEMBER(passed)], rdx);
+  inc(qword[V3D_MEMBER(shaded)]);
+  cmp(byte[V3D_MEMBER(is_prepared)], 0);
+  je(prepare_, T_NEAR);
+  L(prepared_);
+}
+
+/// Leaves all vector registers as they are.
+void BlockEmitter::prepare() {
+  const auto for_each = [&](auto fn) {
+    for (int n = 0; n < (wide_ ? 32 : 16); ++n)
+      fn(Vector(wide_ ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, n),
+         ptr[rsp + kSaved + (wide_ ? 64 : 32) * n]);
+  };
+  L(prepare_);
+  for_each([&](const Vector& v, const Xbyak::Address& to) { vmovups(to, v); });
+  mov(rdi, kRun);
+  vzeroupper();
+  call(ptr[V3D_MEMBER(prepare)]);
+  for_each([&](const Vector& v, const Xbyak::Address& from) { vmovups(v, from); });
+  set_places();
+  jmp(prepared_, T_NEAR);
+}
+
+void BlockEmitter::emit_own(const Node& node) {
+  switch (node.op) {
+    case Op::kPlane:
+      return plane(node);
+    case Op::kPixel:
+      return pixel(node);
+    case Op::kCovered:
+      return mask_from(node, word[V3D_OF_BLOCK(pixels)]);
+    case Op::kBackFacing:
+      return mask_from(node, word[V3D_MEMBER(back_facing)]);
+    case Op::kLoadTile:
+      return load_tile(node);
+    case Op::kStoreTile:
+      return store_tile(node);
+    case Op::kShade:
+      return shade(node);
+    default:  // sources, which are loaded where they are needed
+      return;
+  }
+}
+
+}  // namespace v3d::qpu::jit

@@ -1,0 +1,44 @@
+/// A BlockEmitter makes a function of the host of the graph of a block of fragments: a BlockFn.
+#pragma once
+
+#include <cstddef>
+
+#include "gpu/qpu/jit/graph/emitter.h"
+
+namespace v3d::qpu::jit {
+
+class BlockEmitter final : public GraphEmitter {
+ public:
+  BlockEmitter(const graph::Graph& graph, Width width, void* buffer, size_t bytes);
+
+ private:
+  void begin() override;
+  void end() override;
+  void emit_own(const Node& node) override;
+  Xbyak::Address home_of(const Node& node, int part, bool spreads) override;
+  bool has_own_mode() const override { return false; }
+  void own_data() override;
+
+  void begin_block();
+  void set_places();
+  void set_position();
+  void plane(const Node& node);
+  void plane_of_halves(const Node& node, int to);
+  void plane_of_quarters(const Node& node, int to);
+  void pixel(const Node& node);
+  void load_tile(const Node& node);
+  void store_tile(const Node& node);
+  void shade(const Node& node);
+  void prepare();
+  Xbyak::Address coefficient(const Node& node, int which);
+  Xbyak::Reg64 plane_of_tile(const Node& node) const;
+
+  bool has_planes_ = false;
+  Xbyak::Label next_, skip_, done_;
+  Xbyak::Label prepare_, prepared_;
+  Xbyak::Label columns_, rows_;              // of the pixels of a block, as doubles
+  Xbyak::Label pixel_columns_, pixel_rows_;  // as integers
+  bool uses_pixels_ = false;
+};
+
+}  // namespace v3d::qpu::jit

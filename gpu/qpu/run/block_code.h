@@ -1,0 +1,112 @@
+/// A BlockCode is one function of the host for whole blocks of fragments, 4x4 pixels of one primitive each:
+/// it interpolates, tests depth, executes the fragment program and stores what it gave, under the mask of the
+/// pixels. What makes it (gpu/qpu/jit) stands above the interpreter, what calls it (gpu/pse) further above.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "gpu/base/compare.h"
+#include "gpu/base/lanes.h"
+#include "gpu/base/memory.h"
+
+namespace v3d::qpu {
+
+class Program;
+
+/// Room for varying components of a primitive, which are handled 16 at a time from any start.
+inline constexpr uint32_t kComponentRoom = 96;
+
+/// value + (x * step_x + y * step_y) * scale at x and y pixels from the anchor; the primitive has anchor and
+/// scale. Doubles, each operation rounded on its own.
+struct BlockPlane {
+  double value = 0, step_x = 0, step_y = 0;
+};
+
+/// What ldvary gives of each component: a point of the plane, and c.
+struct BlockCoefficients {
+  alignas(64) double value[kComponentRoom];
+  alignas(64) double step_x[kComponentRoom];
+  alignas(64) double step_y[kComponentRoom];
+  alignas(64) uint32_t c[kComponentRoom];
+};
+
+/// 4x4 pixels. In planes of the tile the four pixels of a quad are adjacent, quads follow row by row.
+struct Block {
+  int32_t x, y;     ///< of the first pixel, in the tile
+  uint32_t place;   ///< bytes from the begin of a plane to its first quad
+  uint32_t pixels;  ///< a LaneMask: those that are drawn
+};
+
+/// What a function gets: where it draws, the primitive and its blocks.
+struct BlockRun {
+  // The draw
+  uint32_t* depth = nullptr;   ///< a plane of the tile
+  uint32_t* color = nullptr;   ///< the same of the render target
+  uint32_t bytes_of_rows = 0;  ///< from a row of quads to the next one
+  int32_t tile_x = 0, tile_y = 0;
+  const uint32_t* uniforms = nullptr;
+  /// Called once a primitive before anything of its coefficients, or of the uniforms, is read: they need not
+  /// be there for primitives that are hidden. It must not throw.
+  void (*prepare)(BlockRun* run) = nullptr;
+  void* owner = nullptr;  ///< prepare's
+
+  // The primitive
+  double anchor_x = 0, anchor_y = 0;  ///< in pixels from the centre of the first pixel of the tile
+  double scale = 0;
+  BlockPlane z, r;  ///< depth and 1/W
+  const BlockCoefficients* coefficients = nullptr;
+  uint32_t back_facing = 0;  ///< of all pixels: a LaneMask
+  bool is_prepared = false;
+
+  const Block* blocks = nullptr;
+  const Block* end = nullptr;
+
+  // What was done
+  uint64_t passed = 0;  ///< samples that passed the depth test
+  uint64_t shaded = 0;  ///< blocks for which the program was executed
+};
+using BlockFn = void (*)(BlockRun* run);
+
+/// What the function depends on besides the program: state of draws of frames with one sample, an rgba8
+/// render target whose pixels are replaced, and tests before the program.
+struct BlockKey {
+  enum class Depth : uint8_t { kNone, k32F, k24, k16 };
+  Depth depth = Depth::kNone;  ///< how it is stored; kNone: all pixels pass, and none is stored
+  Compare test = Compare::kAlways;
+  bool writes_depth = false;
+  uint8_t components = 0;  ///< of varyings, 64 at most
+  uint64_t flat = 0;       ///< bit i: component i has no slope
+  bool operator==(const BlockKey&) const = default;
+};
+
+class BlockCode {
+ public:
+  virtual ~BlockCode() = default;
+  virtual BlockFn function() const = 0;
+  /// Words that it reads of BlockRun::uniforms.
+  virtual uint32_t uniforms() const = 0;
+  /// Of the program.
+  virtual uint32_t instructions() const = 0;
+  /// Words from the entry of the program that it was made of.
+  virtual const std::vector<uint64_t>& words() const = 0;
+  /// Of host memory.
+  virtual size_t bytes() const = 0;
+};
+
+/// Thread safe.
+class BlockCompiler {
+ public:
+  virtual ~BlockCompiler() = default;
+  /// Batches of 16 fragments that a program has executed before it is worth it.
+  virtual uint32_t batches_before() const = 0;
+  /// Null: there is none for such a program.
+  /// @param final_section  threads of the program start in their last one
+  virtual std::unique_ptr<const BlockCode> compile_blocks(const Program& program, Memory memory,
+                                                          bool final_section, const BlockKey& key) = 0;
+};
+
+}  // namespace v3d::qpu

@@ -1,0 +1,245 @@
+/// Functions for whole blocks of fragments leave in the tile what batches leave there, whatever the program,
+/// the primitives and the tests are.
+#include "gpu/pse/block_functions.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gpu/qpu/jit/jit.h"
+#include "gpu/qpu/run/program.h"
+#include "gpu/qpu/run/program_room.h"
+#include "tests/pse/scene.h"
+
+namespace v3d::pse {
+namespace {
+
+/// What a frame leaves in depth and colour, pixel by pixel.
+using Pixels = std::vector<uint32_t>;
+
+/// One frame of random draws, made of its seed.
+class RandomFrame {
+ public:
+  RandomFrame(uint32_t seed, qpu::Compiler* compiler, bool counted)
+      : random_(seed), tile_(pick({8, 16, 64})), scene(kSize, kSize, tile_, false, compiler) {
+    scene.control().set_counted(counted);
+    tlb::Config& config = scene.config();
+    config.targets[0] = {.used = true, .type = tlb::ColorType::k8, .clear = {0x40302010}};
+    config.depth_type =
+        pick({tlb::DepthType::k24, tlb::DepthType::k24, tlb::DepthType::k32F, tlb::DepthType::k16});
+    config.clear_z = 0.6f;
+    for (int draws = 0; draws < 3; ++draws) add_draw();
+    scene.after_tile = [this](tlb::TileBuffer& tile) { read(tile); };
+  }
+
+  Pixels render() {
+    scene.list_everything();
+    scene.prepare();
+    scene.render_tiles();
+    return pixels_;
+  }
+
+ private:
+  static constexpr uint32_t kSize = 40, kVaryings = 4;
+  static constexpr uint8_t kFirst = 10, kRegisters = 12;  // of programs
+
+  uint32_t below(uint32_t most) { return static_cast<uint32_t>(random_()) % most; }
+  template <typename T>
+  T pick(std::initializer_list<T> of) {
+    return of.begin()[below(static_cast<uint32_t>(of.size()))];
+  }
+  float number() { return (static_cast<float>(random_()) - 0x1p31f) * 0x1p-31f; }
+  /// A float, which may be none that a driver would use.
+  uint32_t any_float() {
+    constexpr uint32_t kSpecial[] = {0,          0x80000000, 0x7f800000, 0xff800000, 0x7fc00000,
+                                     0xffc12345, 0x7f800001, 1,          0x807fffff, 0x7f7fffff};
+    if (below(12) == 0) return kSpecial[below(std::size(kSpecial))];
+    return std::bit_cast<uint32_t>(number() * pick({1.0f, 1.0f, 300.0f, 0x1p-130f}));
+  }
+
+  uint8_t any_register() { return static_cast<uint8_t>(kFirst + below(kRegisters)); }
+
+  /// A straight line of operations on registers that all have values.
+  void write_operations(ProgramBuilder& program) {
+    using qpu::Op;
+    const uint32_t count = below(24);
+    for (uint32_t n = 0; n < count; ++n) {
+      const Op op = pick(
+          {Op::kFadd,   Op::kFsub,  Op::kFmin,  Op::kFmax,   Op::kFmul,   Op::kAdd,   Op::kSub,    Op::kAnd,
+           Op::kOr,     Op::kXor,   Op::kShl,   Op::kShr,    Op::kAsr,    Op::kMin,   Op::kMax,    Op::kUmin,
+           Op::kVfpack, Op::kVfmul, Op::kVfmin, Op::kFfloor, Op::kFtrunc, Op::kFceil, Op::kFround, Op::kFtoiz,
+           Op::kFtoin,  Op::kFtouz, Op::kItof,  Op::kUtof,   Op::kClz,    Op::kFdx,   Op::kFdy,    Op::kRecip,
+           Op::kRsqrt,  Op::kExp,   Op::kLog,   Op::kFcmp,   Op::kXcd,    Op::kYcd,   Op::kFxcd,   Op::kFycd,
+           Op::kRevf,   Op::kMsf,   Op::kVfla,  Op::kMov,    Op::kFmov});
+      const qpu::FlagWrite flags = pick(
+          {qpu::FlagWrite::kNone, qpu::FlagWrite::kNone, qpu::FlagWrite::kPushz, qpu::FlagWrite::kPushn,
+           qpu::FlagWrite::kPushc, qpu::FlagWrite::kAndn, qpu::FlagWrite::kNorz, qpu::FlagWrite::kAndnc});
+      const qpu::Cond cond =
+          flags != qpu::FlagWrite::kNone
+              ? qpu::Cond::kNone
+              : pick({qpu::Cond::kNone, qpu::Cond::kIfa, qpu::Cond::kIfnb, qpu::Cond::kIfb});
+      qpu::Instruction i;
+      const bool of_mul = op == Op::kFmul || op == Op::kVfmul || op == Op::kMov || op == Op::kFmov;
+      qpu::AluHalf& half = of_mul ? i.mul : i.add;
+      half.op = op;
+      half.magic = false;
+      half.waddr = any_register();
+      half.cond = cond;
+      half.flags = flags;
+      if (qpu::info(op).operands > 0) half.a = ProgramBuilder::rf(any_register());
+      if (qpu::info(op).operands > 1) half.b = ProgramBuilder::rf(any_register());
+      if (qpu::encode(chip::Generation::k71, i)) program.emit(i);  // FMIN and FMAX tell each other by order
+    }
+  }
+
+  draw::ShaderCode make_program() {
+    ProgramBuilder program;
+    uint8_t to = kFirst;
+    for (uint32_t n = 0; n < kVaryings; ++n) program.varying(to++);
+    program.add(qpu::Op::kOr, to, ProgramBuilder::rf(3), ProgramBuilder::rf(3));  // W
+    ++to;
+    while (to < kFirst + kRegisters) program.uniform(to++, any_float());
+    write_operations(program);
+    program.store_half(static_cast<uint8_t>(kFirst + below(kRegisters - 4)));
+    return program.build(&scene.test());
+  }
+
+  void add_draw() {
+    std::vector<SceneVertex> vertices;
+    const int corners = pick({3, 3, 3, 3, 2, 1});
+    const uint32_t primitives = 1 + below(12);
+    const double reach = pick({4.0, 12.0, 60.0});
+    for (uint32_t n = 0; n < primitives; ++n) {
+      const double x = below(kSize), y = below(kSize);
+      for (int k = 0; k < corners; ++k) {
+        SceneVertex v = {x + number() * reach, y + number() * reach};
+        v.z = below(10) == 0 ? std::bit_cast<float>(any_float()) : 0.5f + 0.6f * number();
+        v.r = below(10) == 0 ? std::bit_cast<float>(any_float()) : 1.0f + 0.5f * number();
+        for (uint32_t i = 0; i < kVaryings; ++i) v.words.push_back(any_float());
+        vertices.push_back(v);
+      }
+    }
+    draw::Draw& draw = scene.add_draw(corners, vertices, make_program(), kVaryings);
+    draw.state.cfg.depth_func = static_cast<Compare>(below(8));
+    draw.state.cfg.z_write = below(2) != 0;
+    draw.state.clip_width = pick({4096, 31});
+    for (uint32_t i = 0; i < kVaryings; ++i) {
+      if (below(4) == 0) draw.state.flat.words[i / 24] |= 1u << (i % 24);
+      if (below(4) == 0) draw.state.noperspective.words[i / 24] |= 1u << (i % 24);
+    }
+    for (draw::Primitive& p : draw.primitives) p.back_facing = below(2) != 0;
+  }
+
+  void read(tlb::TileBuffer& tile) {
+    const tlb::TileBuffer::Place place = tile.place();
+    for (uint32_t y = 0; y < place.height; ++y)
+      for (uint32_t x = 0; x < place.width; ++x) {
+        const tlb::TileBuffer::Sample sample = tile.sample(place.x + x, place.y + y, 0);
+        pixels_.push_back(sample.depth);
+        pixels_.push_back(sample.colors[0][0]);
+      }
+    pixels_.push_back(static_cast<uint32_t>(tile.take_occlusion_count()));
+  }
+
+  std::mt19937 random_;
+  const uint32_t tile_;
+  Pixels pixels_;
+
+ public:
+  Scene scene;
+};
+
+class BlockFunctionsOf : public ::testing::TestWithParam<qpu::jit::Target> {
+ protected:
+  void SetUp() override {
+    if (!qpu::jit::can_compile(GetParam())) GTEST_SKIP() << "the processor has not what the target needs";
+    compiler = std::make_unique<qpu::jit::JitCompiler>(GetParam(), 0);
+  }
+  uint64_t functions() const { return compiler->statistics().blocks.functions; }
+
+  std::unique_ptr<qpu::jit::JitCompiler> compiler;
+};
+
+INSTANTIATE_TEST_SUITE_P(Targets, BlockFunctionsOf,
+                         ::testing::Values(qpu::jit::Target::kAvx512, qpu::jit::Target::kAvx2),
+                         [](const auto& of) { return std::string(qpu::jit::name(of.param)); });
+
+TEST_P(BlockFunctionsOf, LeaveWhatBatchesLeave) {
+  constexpr uint32_t kFrames = 150;
+  for (uint32_t seed = 0; seed < kFrames; ++seed) {
+    const Pixels expected = RandomFrame(seed, nullptr, true).render(),
+                 drawn = RandomFrame(seed, compiler.get(), false).render();
+    ASSERT_EQ(drawn.size(), expected.size());
+    for (size_t n = 0; n < drawn.size(); ++n)
+      ASSERT_EQ(drawn[n], expected[n]) << "word " << n << " of the frame with seed " << seed;
+  }
+  EXPECT_GT(functions(), 2 * kFrames);
+}
+
+TEST_P(BlockFunctionsOf, WhoCountsSeesBatches) {
+  RandomFrame(1, compiler.get(), true).render();
+  EXPECT_EQ(functions(), 0u);
+}
+
+/// A program of its own, as a cache has it.
+struct OneProgram {
+  explicit OneProgram(qpu::Compiler* compiler) : program(chip::Generation::k71, build(), room, compiler) {}
+  GpuAddr build() {
+    ProgramBuilder builder;
+    builder.varying(10).add(qpu::Op::kFadd, 11, ProgramBuilder::rf(10), ProgramBuilder::rf(3));
+    builder.add(qpu::Op::kFmax, 12, ProgramBuilder::rf(11), ProgramBuilder::rf(10))
+        .add(qpu::Op::kFsub, 13, ProgramBuilder::rf(11), ProgramBuilder::rf(10))
+        .store_half(10);
+    return builder.build(&job).code;
+  }
+  const qpu::BlockCode* blocks(const qpu::BlockKey& key) { return program.blocks(job.memory(), true, key); }
+
+  TestJob job;
+  std::shared_ptr<qpu::ProgramRoom> room = std::make_shared<qpu::ProgramRoom>(qpu::Program::kMaxTotal);
+  qpu::Program program;
+};
+
+TEST_P(BlockFunctionsOf, AProgramHasFew) {
+  OneProgram of(compiler.get());
+  for (int test = 0; test < 8; ++test)
+    for (const bool writes : {false, true})
+      of.blocks({.depth = qpu::BlockKey::Depth::k24,
+                 .test = static_cast<Compare>(test),
+                 .writes_depth = writes,
+                 .components = 1});
+  EXPECT_EQ(functions(), 8u);
+  // The first ones stay.
+  const qpu::BlockKey first = {.depth = qpu::BlockKey::Depth::k24, .test = Compare::kNever, .components = 1};
+  EXPECT_NE(of.blocks(first), nullptr);
+  EXPECT_EQ(of.blocks(first), of.blocks(first));
+}
+
+TEST_P(BlockFunctionsOf, MemoryIsCountedAndGivenBack) {
+  std::shared_ptr<qpu::ProgramRoom> room;
+  {
+    OneProgram of(compiler.get());
+    room = of.room;
+    ASSERT_NE(of.blocks({.components = 1}), nullptr);
+    EXPECT_GE(room->pieces(), 1u);
+  }
+  EXPECT_EQ(room->pieces(), 0u);
+}
+
+TEST_P(BlockFunctionsOf, AreOfTheWordsThatTheyWereMadeOf) {
+  OneProgram of(compiler.get());
+  const qpu::BlockCode* const code = of.blocks({.components = 1});
+  ASSERT_NE(code, nullptr);
+  EXPECT_TRUE(of.program.matches(of.job.memory()));
+  const GpuAddr last = of.program.entry() + static_cast<GpuAddr>(code->words().size() - 1) * 8;
+  of.job.memory().store<uint32_t>(last, of.job.memory().load<uint32_t>(last) ^ 1u);
+  EXPECT_FALSE(of.program.matches(of.job.memory()));
+}
+
+}  // namespace
+}  // namespace v3d::pse
