@@ -141,6 +141,11 @@ class ProgramScope {
     if (program_) [[unlikely]]
       program_->instructions += instructions;
   }
+  /// It ran so often, not once.
+  void ran(uint64_t times) {
+    if (program_) [[unlikely]]
+      program_->batches += times - 1;
+  }
 
  private:
   void begin(const char* stage, uint32_t address);

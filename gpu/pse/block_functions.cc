@@ -85,7 +85,9 @@ void BlockFunctions::run() {
   run_.end = run_.blocks + std::exchange(count_, 0);
   const uint64_t before = run_.shaded;
   code_->function()(&run_);
-  host.executed((run_.shaded - before) * code_->instructions());
+  const uint64_t shaded = run_.shaded - before;
+  host.ran(shaded);
+  host.executed(shaded * code_->instructions());
 }
 
 void BlockFunctions::prepare(qpu::BlockRun* run) {

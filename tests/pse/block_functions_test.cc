@@ -114,7 +114,7 @@ class RandomFrame {
     std::vector<SceneVertex> vertices;
     const int corners = pick({3, 3, 3, 3, 2, 1});
     const uint32_t primitives = 1 + below(12);
-    const double reach = pick({4.0, 12.0, 60.0});
+    const double reach = pick({4.0, 12.0, 60.0, 5000.0});
     for (uint32_t n = 0; n < primitives; ++n) {
       const double x = below(kSize), y = below(kSize);
       for (int k = 0; k < corners; ++k) {
@@ -129,11 +129,38 @@ class RandomFrame {
     draw.state.cfg.depth_func = static_cast<Compare>(below(8));
     draw.state.cfg.z_write = below(2) != 0;
     draw.state.clip_width = pick({4096, 31});
+    draw.state.clip_left = pick({0, 0, 5});
+    draw.state.cfg.depth_offset = below(4) == 0;
+    draw.state.offset_factor = number();
+    draw.state.offset_units = 1000 * number();
+    if (below(8) == 0) draw.state.sample_mask = static_cast<uint8_t>(below(16));
+    scene.record().primitive_id_varying = below(4) == 0;
+    scene.record().no_implicit_varyings = below(2) != 0;
     for (uint32_t i = 0; i < kVaryings; ++i) {
       if (below(4) == 0) draw.state.flat.words[i / 24] |= 1u << (i % 24);
       if (below(4) == 0) draw.state.noperspective.words[i / 24] |= 1u << (i % 24);
     }
-    for (draw::Primitive& p : draw.primitives) p.back_facing = below(2) != 0;
+    for (draw::Primitive& p : draw.primitives) {
+      p.back_facing = below(2) != 0;
+      if (below(16) == 0) p.provoking = static_cast<uint32_t>(random_());  // a geometry program emitted less
+      if (corners != 1 && below(8) == 0) add_polygon(draw, p);
+    }
+  }
+
+  /// What clipping left of a primitive, or no clipping would.
+  void add_polygon(draw::Draw& draw, draw::Primitive& p) {
+    draw::ClippedPolygon polygon{};
+    polygon.num_corners = draw.vertices_per_primitive == 2 ? 2 : 3 + below(6);
+    for (uint32_t i = 0; i < polygon.num_corners; ++i) {
+      draw::ClippedPolygon::Corner& c = polygon.corners[i];
+      c.x = static_cast<int32_t>(below(8192)) - 2048;
+      c.y = static_cast<int32_t>(below(8192)) - 2048;
+      for (float& weight : c.weight) weight = number();
+      c.z = number();
+      c.w = std::bit_cast<float>(any_float());
+    }
+    p.clipped = static_cast<int32_t>(draw.clipped.size());
+    draw.clipped.push_back(polygon);
   }
 
   void read(tlb::TileBuffer& tile) {

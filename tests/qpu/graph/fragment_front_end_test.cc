@@ -19,7 +19,8 @@ flow::Flow flow_of(const std::string& text) {
   return flow::analyse({chip::Generation::k71, true, {}}, assembly.words);
 }
 
-constexpr char kEnd[] = "end\n", kColor[] = "vfpack tlb, 1.0, 1.0 ; nop\nvfpack tlb, 1.0, 1.0 ; nop\n";
+constexpr char kEnd[] = "end\n",
+               kColor[] = "nop ; mov rf10, 1.0\nvfpack tlb, rf10, rf10 ; nop\nvfpack tlb, rf10, rf10 ; nop\n";
 
 TEST(FragmentFrontEnd, AConstantColorIsOneWord) {
   const char* why = nullptr;
