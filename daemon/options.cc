@@ -92,8 +92,8 @@ void add_options(CLI::App* app, Options* options, Names* names) {
       ->check(number(0, false, 1e6, "number of seconds"));
   app->add_option(
          "--jit", names->engine,
-         "How QPU programs run: auto (compiled when it is worth it, default), off (interpreted), avx512 "
-         "or avx2 (all compiled for these); also $V3DEMU_JIT")
+         "How QPU programs run: auto (compiled when it is worth it, default), off (interpreted), avx512, "
+         "avx2 or neon (all compiled for these); also $V3DEMU_JIT")
       ->option_text("ENGINE");
   app->add_flag("--perf-map", options->perf_map,
                 "Name compiled QPU programs for perf in /tmp/perf-PID.map; also $V3DEMU_PERF_MAP=1");

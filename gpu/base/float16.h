@@ -90,7 +90,9 @@ inline LanesF half_to_float(Lanes low_halves) {
 inline Lanes float_to_half(LanesF v) {
   return by_parts<Lanes>(
       [](auto part) {
-        const float16x4_t halves = vcvt_f16_f32(reinterpret_cast<float32x4_t>(part));
+        auto floats = reinterpret_cast<float32x4_t>(part);
+        __asm__("" : "+w"(floats));  // GCC takes a half that became a float for itself, though it were a NaN
+        const float16x4_t halves = vcvt_f16_f32(floats);
         return vmovl_u16(reinterpret_cast<uint16x4_t>(halves));
       },
       v);

@@ -119,11 +119,15 @@ class RandomPrograms : public testing::Test {
   /// In memory of its own, which both begin with alike.
   static void run_side(Side& side, std::span<const uint64_t> words, const Thread& begin, Observer* observer,
                        bool by_turns = false, RunCompiler* compiler = nullptr) {
-    const auto space = mmu::AddressSpace::create();
-    ASSERT_TRUE(space.ok());
-    ASSERT_TRUE((*space)->map_zeros(kCode, kPages).ok());
-    ASSERT_TRUE((*space)->map_zeros(kData, kPages).ok());
-    const Memory memory = (*space)->memory();
+    static const auto kSpace = mmu::AddressSpace::create();  // qemu-user gives back no memory of one
+    ASSERT_TRUE(kSpace.ok());
+    mmu::AddressSpace& space = **kSpace;
+    for (const GpuAddr pages : {kCode, kData}) {
+      space.unmap(pages, kPages);
+      ASSERT_TRUE(space.map_zeros(pages, kPages).ok());
+    }
+    space.take_faults();
+    const Memory memory = space.memory();
     memory.write(kCode, words.data(), words.size_bytes());
     std::memset(memory.host(kData), 0x11, kPages);
     *side.thread = begin;

@@ -1,5 +1,5 @@
-/// The back ends of this build, which make code of the host: `x86/` has those of x86-64, `none/` is built for
-/// other processors.
+/// The back ends of this build, which make code of the host: `x86/` has those of x86-64, `arm64/` that of
+/// 64-bit Arm.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,16 @@
 
 namespace v3d::qpu::jit {
 
-/// For a target that can_compile().
+/// For a target that compiles_programs().
 /// @param list  who gets the code as text; may be empty
 /// @return nothing if the host refuses memory
 std::shared_ptr<const ProgramCode> make_code(Target target, const flow::Flow& flow, CodeContent content,
                                              const JitCompiler::Lister& list, LeaveCounts& leaves);
 
-/// A vc4::RunFn that can stand at any address. @param code  address of the chunk that the graph is of
+/// Null, or the name of an operation of the graph of which the target's back end makes no code.
+const char* operation_without_code(Target target, const graph::Graph& graph);
+/// A vc4::RunFn that can stand at any address, of a graph whose operations all have code.
+/// @param code  address of the chunk that the graph is of
 /// @return  empty if it cannot be made
 std::vector<uint8_t> make_run_code(Target target, const graph::Graph& graph, GpuAddr code);
 

@@ -81,14 +81,14 @@ struct TargetInfo {
   const char* name;
   const char* needs;
 };
-constexpr TargetInfo kTargets[kNumTargets] = {{"avx512", "AVX-512 (F, BW, DQ, VL, CD)"},
-                                              {"avx2", "AVX2 and F16C"}};
+constexpr TargetInfo kTargets[kNumTargets] = {
+    {"avx512", "AVX-512 (F, BW, DQ, VL, CD)"}, {"avx2", "AVX2 and F16C"}, {"neon", "NEON"}};
 const TargetInfo& info(Target target) { return kTargets[static_cast<size_t>(target)]; }
 
 }  // namespace
 
 std::optional<Target> best_target() {
-  for (const Target target : {Target::kAvx512, Target::kAvx2})
+  for (const Target target : kAllTargets)
     if (can_compile(target)) return target;
   return {};
 }
@@ -99,13 +99,14 @@ std::optional<Engine> find_engine(std::string_view name, std::string* why) {
   if (name.empty() || name == "auto") return Engine::kAuto;
   if (name == "off") return Engine::kOff;
   for (const auto& [engine, target] :
-       {std::pair(Engine::kAvx512, Target::kAvx512), std::pair(Engine::kAvx2, Target::kAvx2)}) {
+       {std::pair(Engine::kAvx512, Target::kAvx512), std::pair(Engine::kAvx2, Target::kAvx2),
+        std::pair(Engine::kNeon, Target::kNeon)}) {
     if (name != info(target).name) continue;
     if (can_compile(target)) return engine;
     *why = std::string("the processor has not ") + info(target).needs;
     return {};
   }
-  *why = "no engine \"" + std::string(name) + "\" (there are auto, off, avx512, avx2)";
+  *why = "no engine \"" + std::string(name) + "\" (there are auto, off, avx512, avx2, neon)";
   return {};
 }
 
@@ -113,6 +114,7 @@ std::unique_ptr<JitCompiler> make_compiler(Engine engine) {
   if (engine == Engine::kOff) return nullptr;
   if (engine == Engine::kAvx512) return std::make_unique<JitCompiler>(Target::kAvx512, 0);
   if (engine == Engine::kAvx2) return std::make_unique<JitCompiler>(Target::kAvx2, 0);
+  if (engine == Engine::kNeon) return std::make_unique<JitCompiler>(Target::kNeon, 0);
   const std::optional<Target> target = best_target();
   return target ? std::make_unique<JitCompiler>(*target) : nullptr;
 }
@@ -143,6 +145,7 @@ Statistics JitCompiler::statistics() const {
     const std::lock_guard lock(counters_->mutex);
     s = counters_->statistics;
   }
+  s.compiles_programs = compiles_programs(target_);
   for (size_t n = 0; n < kNumWhys; ++n) s.leaves[n] = counters_->leaves[n].load(std::memory_order_relaxed);
   s.cache = counters_->cache.figures();
   s.executed = executions.total();
@@ -152,6 +155,10 @@ Statistics JitCompiler::statistics() const {
 }
 
 std::string to_string(const Statistics& s) {
+  if (!s.compiles_programs)
+    return "QPU programs of V3D 4.2 and 7.1 are interpreted: no compiler makes code of them for this "
+           "processor; " +
+           to_string(s.vc4);
   std::string text = absl::StrFormat("%d QPU programs compiled: %d instructions, %d KiB, %.1f ms",
                                      s.programs[static_cast<size_t>(Outcome::kCompiled)], s.instructions,
                                      s.code_bytes >> 10, s.seconds * 1e3);
@@ -174,6 +181,7 @@ std::string to_string(const Statistics& s) {
 
 std::shared_ptr<const HostProgram> JitCompiler::find(const Program& program, Memory memory,
                                                      bool final_section) {
+  if (!compiles_programs(target_)) return nullptr;
   return counters_->cache.find(program, memory, final_section);
 }
 
@@ -185,6 +193,7 @@ struct JitCompiler::Source {
 
 std::shared_ptr<const HostProgram> JitCompiler::compile(const Program& program, Memory memory,
                                                         bool final_section, bool* later) {
+  if (!compiles_programs(target_)) return nullptr;
   const auto read = [&](GpuAddr address) -> std::optional<uint64_t> {
     if (!program.knows_page(address)) return {};
     return program.word(memory, address);
@@ -197,6 +206,7 @@ std::shared_ptr<const HostProgram> JitCompiler::compile(const Program& program, 
 
 std::shared_ptr<const HostProgram> JitCompiler::compile_part(const Program& program, bool final_section,
                                                              Words words, Receiver later) {
+  if (!compiles_programs(target_)) return nullptr;
   const Reader read = [words = std::move(words)](GpuAddr address) -> std::optional<uint64_t> {
     const auto found = std::lower_bound(words.begin(), words.end(), std::pair(address, uint64_t{0}));
     if (found == words.end() || found->first != address) return {};

@@ -1,5 +1,6 @@
-/// A JitCompiler compiles QPU programs to code for hosts with AVX-512 or AVX2. Its results are those of the
-/// interpreter, bit for bit; what it does not compile, the interpreter runs.
+/// A JitCompiler compiles QPU programs to code for hosts with AVX-512 or AVX2, and those of VideoCore IV to
+/// code for 64-bit Arm, too. Its results are those of the interpreter, bit for bit; what it does not compile,
+/// the interpreter runs.
 #pragma once
 
 #include <array>
@@ -27,6 +28,8 @@ namespace v3d::qpu::jit {
 
 /// Whether the processor has what the code needs.
 bool can_compile(Target target);
+/// Whether code of programs of V3D 4.2 and 7.1 is made for it, too.
+bool compiles_programs(Target target);
 /// The first that it has; empty: programs are interpreted.
 std::optional<Target> best_target();
 /// Why best_target() is empty.
@@ -39,9 +42,10 @@ enum class Engine : uint8_t {
   kOff,     ///< interpreted
   kAvx512,  ///< compiled for this from their first run on
   kAvx2,
+  kNeon,
 };
-/// "auto" or nothing, "off", "avx512", "avx2". Empty: there is no such engine, or the host has not what it
-/// needs; `why` says it.
+/// "auto" or nothing, "off", "avx512", "avx2", "neon". Empty: there is no such engine, or the host has not
+/// what it needs; `why` says it.
 std::optional<Engine> find_engine(std::string_view name, std::string* why);
 /// null: programs are interpreted.
 class JitCompiler;
@@ -57,6 +61,7 @@ inline constexpr int kNumOutcomes = 3;
 const char* name(Outcome outcome);
 
 struct Statistics {
+  bool compiles_programs = true;  ///< see there
   std::array<uint64_t, kNumOutcomes> programs{};
   uint64_t instructions = 0;  ///< of QPUs, that were compiled
   uint64_t code_bytes = 0;
@@ -114,7 +119,7 @@ class JitCompiler : public Compiler, public PartCompiler {
   std::shared_ptr<const HostProgram> compile_part(const Program& program, bool final_section, Words words,
                                                   Receiver later) override;
   vc4::RunCompiler* vc4_compiler() override { return &vc4_; }
-  BlockCompiler* block_compiler() override { return &blocks_; }
+  BlockCompiler* block_compiler() override { return compiles_programs(target_) ? &blocks_ : nullptr; }
   Statistics statistics() const;
   /// Waits for what is compiled beside.
   void finish() { beside_.finish(); }

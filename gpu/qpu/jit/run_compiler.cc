@@ -34,8 +34,11 @@ class GraphCode : public vc4::RunCode {
   const CodeMemory memory_;
 };
 
-std::optional<CodeMemory> memory_of(Target target, const graph::Graph& graph, GpuAddr chunk) {
-  if (graph.is_full()) return {};
+/// @param missing  set to the name of an operation that has no code
+std::optional<CodeMemory> memory_of(Target target, const graph::Graph& graph, GpuAddr chunk,
+                                    const char** missing) {
+  *missing = operation_without_code(target, graph);
+  if (graph.is_full() || *missing) return {};
   const std::vector<uint8_t> code = make_run_code(target, graph, chunk);
   if (code.empty()) return {};
   return CodeMemory::copy_of(code);
@@ -62,13 +65,15 @@ std::unique_ptr<const vc4::RunCode> GraphCompiler::compile_run(const vc4::Chunk&
   if (lister_)
     lister_(
         absl::StrFormat("graph of %d instructions at 0x%08x:\n%s", steps, address, graph::to_text(graph)));
-  std::optional<CodeMemory> memory = memory_of(target_, graph, chunk.address);
+  const char* missing;
+  std::optional<CodeMemory> memory = memory_of(target_, graph, chunk.address, &missing);
   {
     const std::lock_guard lock(counters_->mutex);
     Statistics& s = counters_->statistics;
     s.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (!memory) {
-      ++s.refused;
+      ++(missing ? s.without_code : s.refused);
+      if (!s.operation) s.operation = missing;
       return nullptr;
     }
     ++s.runs;
@@ -97,6 +102,8 @@ std::string to_string(const GraphCompiler::Statistics& s) {
       s.runs, s.instructions, s.code_bytes >> 10, s.seconds * 1e3, s.executed.compiled,
       s.executed.interpreted);
   if (s.refused != 0) absl::StrAppendFormat(&text, "; %d not (no code memory, or too large)", s.refused);
+  if (s.without_code != 0)
+    absl::StrAppendFormat(&text, "; %d not (no code for \"%s\" on this host)", s.without_code, s.operation);
   return text;
 }
 

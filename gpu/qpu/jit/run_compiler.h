@@ -17,7 +17,9 @@ class GraphCompiler : public vc4::RunCompiler {
  public:
   struct Statistics {
     uint64_t runs = 0, instructions = 0, code_bytes = 0;
-    uint64_t refused = 0;  ///< runs for which the host gave no memory, or that were too large
+    uint64_t refused = 0;             ///< runs for which the host gave no memory, or that were too large
+    uint64_t without_code = 0;        ///< runs with an operation of which the host's emitter makes no code
+    const char* operation = nullptr;  ///< the first of these
     double seconds = 0;
     Executions::Counts executed;  ///< instructions of QPUs
   };

@@ -287,7 +287,8 @@ TEST(JitEngine, IsFoundByName) {
   EXPECT_EQ(jit::find_engine("off", &why), jit::Engine::kOff);
   EXPECT_FALSE(jit::make_compiler(jit::Engine::kOff));
   for (const auto& [name, target, engine] : {std::tuple("avx512", jit::Target::kAvx512, jit::Engine::kAvx512),
-                                             std::tuple("avx2", jit::Target::kAvx2, jit::Engine::kAvx2)}) {
+                                             std::tuple("avx2", jit::Target::kAvx2, jit::Engine::kAvx2),
+                                             std::tuple("neon", jit::Target::kNeon, jit::Engine::kNeon)}) {
     const auto found = jit::find_engine(name, &why);
     EXPECT_EQ(found.has_value(), jit::can_compile(target));
     if (found) {

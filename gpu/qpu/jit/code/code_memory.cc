@@ -13,6 +13,9 @@ std::optional<CodeMemory> CodeMemory::copy_of(std::span<const uint8_t> code) {
   CodeMemory memory(static_cast<uint8_t*>(pages), code.size());
   std::memcpy(pages, code.data(), code.size());
   if (mprotect(pages, code.size(), PROT_READ | PROT_EXEC) != 0) return {};
+  // Hosts other than x86-64 may have something else in their instruction caches.
+  char* const begin = static_cast<char*>(pages);
+  __builtin___clear_cache(begin, begin + code.size());
   return memory;
 }
 

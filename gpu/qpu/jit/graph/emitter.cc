@@ -4,57 +4,29 @@
 #include <cstddef>
 
 #include "gpu/base/lanes.h"
+#include "gpu/qpu/jit/graph/facts.h"
 #include "gpu/qpu/jit/graph/frame.h"
 
 namespace v3d::qpu::jit {
 namespace {
 
-using graph::kNoNode;
-
 /// Denormals are zeros, as operands and as results; no exceptions. AVX2 rounds toward zero in this mode, and
 /// to nearest in the host's; AVX-512 says in each instruction that does not round to nearest how it does.
 constexpr uint32_t kFlushing = 0x1f80 | 1 << 15 | 1 << 6, kFlushingTowardZero = kFlushing | 3 << 13;
-
-bool is_home(graph::Op op) {
-  using graph::Op;
-  switch (op) {
-    case Op::kConst:
-    case Op::kLoad:
-    case Op::kVarying:
-    case Op::kLaneIndex:
-    case Op::kVaryingC:
-    case Op::kUniformWord:
-      return true;
-    default:
-      return false;
-  }
-}
 
 }  // namespace
 
 GraphEmitter::GraphEmitter(const graph::Graph& graph, Width width, int units, void* buffer, size_t bytes)
     : Xbyak::CodeGenerator(bytes, buffer),
-      graph_(graph),
+      RegisterScan(graph, units),
       wide_(width == Width::kAvx512),
       parts_(wide_ ? 1 : 2),
-      uses_(graph),
-      places_(graph.nodes().size()),
-      num_units_(units) {
-  held_.fill(kNoNode);
-  for (size_t n = 0; n < places_.size(); ++n) {
-    const Op op = graph[static_cast<Id>(n)].op;
-    places_[n].home = is_home(op);
-    rounds_ = rounds_ || graph::has(op, graph::kTowardZero) || graph::has(op, graph::kToNearest);
-  }
-  find_loose_zeros();
-}
+      rounds_(changes_rounding(graph)),
+      zero_is_loose_(loose_zeros(graph)) {}
 
 void GraphEmitter::emit() {
   begin();
-  for (const Node& node : graph_.nodes()) {
-    locked_ = 0;
-    emit(node);
-  }
+  walk();
   end();
   unsure_results();
   pool();

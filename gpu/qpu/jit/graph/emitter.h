@@ -20,7 +20,7 @@ namespace v3d::qpu::jit {
 
 enum class Width : uint8_t { kAvx512, kAvx2 };
 
-class GraphEmitter : public Xbyak::CodeGenerator {
+class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
  public:
   /// Throws Xbyak::Error where the buffer is too small.
   void emit();
@@ -30,7 +30,6 @@ class GraphEmitter : public Xbyak::CodeGenerator {
   void fill(const Xbyak::Xmm& to, double value);
 
  protected:
-  using Id = graph::Id;
   using Op = graph::Op;
   using Node = graph::Node;
   using Vector = Xbyak::Xmm;
@@ -56,15 +55,9 @@ class GraphEmitter : public Xbyak::CodeGenerator {
   Xbyak::Address memory_of(Id id, int part, bool spreads);
   Xbyak::Address constant(uint32_t bits);
   Xbyak::Address slot(int n, int part) const;
-  int in_register(Id id);
-  int new_unit();
-  int result(const Node& node, bool apart = false);
-  void vacate(int unit);
-  void vacate_all();
-  void consume(const Node& node);
-  bool is_in_memory(Id id) const;
   bool is_word(Id id) const;
-  void load(int unit, Id id);
+  void load(int unit, Id id) override;
+  void save(int unit, int n) override;
   void mask_to(const Xbyak::Reg32& to, Id mask);
   void mask_from(const Node& node, const Xbyak::Address& bits);
   /// A word for each lane, behind the code.
@@ -86,7 +79,7 @@ class GraphEmitter : public Xbyak::CodeGenerator {
   void with(const Last& last, int part, bool spreads, Fn fn);
 
   // ---- Code
-  void emit(const Node& node);
+  void emit(const Node& node) override;
   bool emit_words(const Node& node);
   bool emit_parts(const Node& node);
   bool emit_floats(const Node& node);
@@ -112,22 +105,14 @@ class GraphEmitter : public Xbyak::CodeGenerator {
   template <typename Fn>
   void on_doubles(const Node& node, int argument, Fn fn);
   void reciprocal_root(const Vector& d, const std::array<Vector, 6>& temporary);
-  void find_loose_zeros();
   void unsure_results();
   void unsure_routine(Op op, Xbyak::Label& label);
   void pool();
 
-  const graph::Graph& graph_;
   const bool wide_;
   const int parts_;
-  Uses uses_;
-  Places places_;
-  std::array<Id, 30> held_;  // by unit
-  uint32_t locked_ = 0;      // units of operands of the node
-  const int num_units_;
-  int num_slots_ = 0;
   Mode current_mode_ = Mode::kHost;
-  bool rounds_ = false;
+  const bool rounds_;
   size_t frame_at_ = 0;
   std::map<uint32_t, Xbyak::Label> constants_;
   std::map<uint64_t, Xbyak::Label> doubles_;
@@ -142,7 +127,7 @@ class GraphEmitter : public Xbyak::CodeGenerator {
     std::vector<Xbyak::Address> memory;  // of the second one, by part
   };
   std::list<Unsure> unsure_;
-  std::vector<bool> zero_is_loose_;  ///< of a node: nobody sees the sign of its zeros
+  const std::vector<bool> zero_is_loose_;
 };
 
 }  // namespace v3d::qpu::jit

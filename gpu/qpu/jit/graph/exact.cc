@@ -5,29 +5,6 @@
 #include "gpu/qpu/jit/graph/frame.h"
 
 namespace v3d::qpu::jit {
-namespace {
-
-constexpr uint32_t kSign = 0x80000000;
-
-}  // namespace
-
-/// Of a value that only sums and products take, whose own zeros are positive whatever those of their operands
-/// are.
-void GraphEmitter::find_loose_zeros() {
-  const auto& nodes = graph_.nodes();
-  zero_is_loose_.assign(nodes.size(), true);
-  for (size_t n = nodes.size(); n-- > 0;) {
-    const Node& node = nodes[n];
-    for (int i = 0; i < graph::info(node.op).operands; ++i) {
-      const bool changes_sign = node.op == Op::kXor && graph_.is_constant(node.operands[1], kSign);
-      const bool passes_on = changes_sign || (node.op == Op::kChoose && i != 0);
-      const bool is_loose =
-          node.op == Op::kSum || node.op == Op::kProduct || (passes_on && zero_is_loose_[n]);
-      if (!is_loose) zero_is_loose_[node.operands[i]] = false;
-    }
-  }
-}
-
 void GraphEmitter::unsure_results() {
   Xbyak::Label routines[2];
   bool has[2] = {};

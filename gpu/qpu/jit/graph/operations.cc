@@ -279,17 +279,9 @@ void GraphEmitter::choose(const Node& node) {
   const int of_a = in_register(a);
   const Last last = last_operand(b);
   // The mask's own register where that is free behind it.
-  const bool takes_mask = uses_.after_next(mask) == Uses::kNever && mask != a && mask != b;
-  int to = of_mask;
-  if (takes_mask) {
-    consume(node);
-    const Id id = static_cast<Id>(&node - graph_.nodes().data());
-    held_[static_cast<size_t>(to)] = id;
-    places_[id].unit = static_cast<int16_t>(to);
-  } else {
-    to = result(node, true);
-    vmovdqa32(vector(to, 0), vector(of_mask, 0));
-  }
+  const bool takes_mask = is_last_use(mask) && mask != a && mask != b;
+  const int to = takes_mask ? result_in(node, of_mask) : result(node, true);
+  if (!takes_mask) vmovdqa32(vector(to, 0), vector(of_mask, 0));
   with(last, 0, true,
        [&](const Xbyak::Operand& o) { vpternlogd(vector(to, 0), vector(of_a, 0), o, kMaskOrOther); });
 }
@@ -337,7 +329,7 @@ void GraphEmitter::toward_zero(const Node& node) {
       apply(Xbyak::Zmm(last.unit) | T_rz_sae);
     else
       with(last, p, true, apply);
-    if (zero_is_loose_[static_cast<size_t>(&node - graph_.nodes().data())]) continue;
+    if (zero_is_loose_[id_of(node)]) continue;
     if (wide_) {  // zeros are positive
       vptestmd(k1, d, constant(kMagnitude));
       vmovdqa32(d | k1 | T_z, d);

@@ -2,6 +2,29 @@
 
 namespace v3d::qpu::jit {
 
+using graph::kNoNode;
+using graph::Node;
+using graph::Op;
+
+namespace {
+
+/// Its value stands in memory, or among the constants.
+bool is_home(Op op) {
+  switch (op) {
+    case Op::kConst:
+    case Op::kLoad:
+    case Op::kVarying:
+    case Op::kLaneIndex:
+    case Op::kVaryingC:
+    case Op::kUniformWord:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
 Uses::Uses(const graph::Graph& graph) {
   const auto& nodes = graph.nodes();
   begin_.assign(nodes.size() + 1, 0);
@@ -15,6 +38,111 @@ Uses::Uses(const graph::Graph& graph) {
   at_.assign(begin_.begin(), begin_.end() - 1);
   for_each([&](graph::Id id, size_t n) { positions_[at_[id]++] = static_cast<uint32_t>(n); });
   at_.assign(begin_.begin(), begin_.end() - 1);
+}
+
+RegisterScan::RegisterScan(const graph::Graph& graph, int num_units)
+    : graph_(graph), uses_(graph), places_(graph.nodes().size()), num_units_(num_units) {
+  held_.fill(kNoNode);
+  for (size_t n = 0; n < places_.size(); ++n) {
+    const Op op = graph[static_cast<Id>(n)].op;
+    if (op == Op::kLoad) loads_.push_back(static_cast<Id>(n));
+    places_[n].home = is_home(op);
+  }
+}
+
+void RegisterScan::walk() {
+  for (const Node& node : graph_.nodes()) {
+    locked_ = 0;
+    emit(node);
+  }
+}
+
+/// What it holds is in memory then, or not needed any more.
+void RegisterScan::vacate(int unit) {
+  const Id id = held_[static_cast<size_t>(unit)];
+  if (id == kNoNode) return;
+  Place& place = places_[id];
+  if (uses_.next(id) != Uses::kNever && !is_in_memory(id)) {
+    place.slot = static_cast<int16_t>(num_slots_++);
+    save(unit, place.slot);
+  }
+  place.unit = -1;
+  held_[static_cast<size_t>(unit)] = kNoNode;
+}
+
+void RegisterScan::vacate_all() {
+  for (int unit = 0; unit < num_units_; ++unit) vacate(unit);
+}
+
+/// A free one, or that of the value that is needed last.
+int RegisterScan::new_unit() {
+  int best = -1;
+  uint32_t latest = 0;
+  for (int unit = 0; unit < num_units_; ++unit) {
+    if (locked_ >> unit & 1) continue;
+    const Id id = held_[static_cast<size_t>(unit)];
+    if (id == kNoNode) return unit;
+    const uint32_t next = uses_.next(id);
+    if (best >= 0 && next <= latest) continue;
+    best = unit;
+    latest = next;
+  }
+  vacate(best);
+  return best;
+}
+
+int RegisterScan::in_register(Id id) {
+  Place& place = places_[id];
+  if (place.unit < 0) {
+    const int unit = new_unit();
+    load(unit, id);
+    place.unit = static_cast<int16_t>(unit);
+    held_[static_cast<size_t>(unit)] = id;
+  }
+  locked_ |= 1u << place.unit;
+  return place.unit;
+}
+
+void RegisterScan::consume(const Node& node) {
+  for (int n = 0; n < graph::info(node.op).operands; ++n) {
+    const Id id = node.operands[n];
+    uses_.pass(id);
+    Place& place = places_[id];
+    if (place.unit < 0 || uses_.next(id) != Uses::kNever) continue;
+    held_[static_cast<size_t>(place.unit)] = kNoNode;
+    locked_ &= ~(1u << place.unit);
+    place.unit = -1;
+  }
+}
+
+void RegisterScan::hold(int unit, const Node& node) {
+  held_[static_cast<size_t>(unit)] = id_of(node);
+  places_[id_of(node)].unit = static_cast<int16_t>(unit);
+}
+
+int RegisterScan::result(const Node& node, bool apart) {
+  if (!apart) consume(node);
+  const int unit = new_unit();
+  if (apart) {
+    locked_ |= 1u << unit;
+    consume(node);
+  }
+  hold(unit, node);
+  return unit;
+}
+
+int RegisterScan::result_in(const Node& node, int unit) {
+  consume(node);
+  hold(unit, node);
+  return unit;
+}
+
+void RegisterScan::keep_what_stands_at(uint32_t offset) {
+  for (const Id id : loads_) {
+    if (graph_[id].immediate != offset) continue;
+    if (places_[id].slot < 0 && uses_.next(id) != Uses::kNever) in_register(id);
+    places_[id].home = false;
+  }
 }
 
 }  // namespace v3d::qpu::jit

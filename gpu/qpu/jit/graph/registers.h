@@ -1,6 +1,7 @@
-/// Where the values of a graph are while code is made of it: the linear scan.
+/// Where the values of a graph are while code is made of it: the linear scan, for emitters of any host.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -34,5 +35,56 @@ struct Place {
   bool home = false;  ///< it stands in the thread or among the constants
 };
 using Places = std::vector<Place>;
+
+/// Goes through the nodes of a graph, and knows where each value is. An emitter says how many units the host
+/// has, moves values between them and memory, and makes the code of a node.
+class RegisterScan {
+ protected:
+  using Id = graph::Id;
+  static constexpr int kMostUnits = 30;
+
+  RegisterScan(const graph::Graph& graph, int num_units);
+  virtual ~RegisterScan() = default;
+
+  /// Emits all nodes.
+  void walk();
+  virtual void emit(const graph::Node& node) = 0;
+  /// From where it stands.
+  virtual void load(int unit, Id id) = 0;
+  virtual void save(int unit, int slot) = 0;
+
+  Id id_of(const graph::Node& node) const { return static_cast<Id>(&node - graph_.nodes().data()); }
+  /// Of a node that is emitted, each of these for its operands first, and then for its result.
+  int in_register(Id id);
+  int new_unit();
+  /// The unit of the node's result, after its operands are in theirs. @param apart  it is none of theirs
+  int result(const graph::Node& node, bool apart = false);
+  /// The same: that of an operand that nothing needs any more.
+  int result_in(const graph::Node& node, int unit);
+  /// Its operands are used; units of those that are not needed any more are free.
+  void consume(const graph::Node& node);
+  /// Whether nothing but the node that is emitted needs it.
+  bool is_last_use(Id id) const { return uses_.after_next(id) == Uses::kNever; }
+  /// Nothing is in registers then.
+  void vacate_all();
+  /// Before the thread changes there: values that stand there until now, and are still needed, are elsewhere
+  /// then.
+  void keep_what_stands_at(uint32_t offset);
+
+  const graph::Graph& graph_;
+  Uses uses_;
+  Places places_;
+  std::array<Id, kMostUnits> held_;  // by unit
+  uint32_t locked_ = 0;              // units of operands of the node
+  const int num_units_;
+  int num_slots_ = 0;
+
+ private:
+  void vacate(int unit);
+  bool is_in_memory(Id id) const { return places_[id].home || places_[id].slot >= 0; }
+  void hold(int unit, const graph::Node& node);
+
+  std::vector<Id> loads_;  // of registers
+};
 
 }  // namespace v3d::qpu::jit

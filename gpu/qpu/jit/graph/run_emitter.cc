@@ -1,10 +1,10 @@
 #include "gpu/qpu/jit/graph/run_emitter.h"
 
-#include <algorithm>
 #include <cstddef>
 
 #include "gpu/qpu/isa/vc4.h"
 #include "gpu/qpu/jit/graph/calls.h"
+#include "gpu/qpu/jit/graph/facts.h"
 #include "gpu/qpu/jit/graph/frame.h"
 #include "gpu/qpu/run/vc4_compiled.h"
 #include "gpu/qpu/run/vc4_thread.h"
@@ -17,28 +17,11 @@ using Xbyak::Reg64;
 
 constexpr int kUnitsOfAvx512 = 30, kUnitsOfAvx2 = 7;
 
-bool is_tmu_parameter(const graph::Node& node) {
-  switch (static_cast<vc4::WritePort>(node.immediate)) {
-    case vc4::WritePort::kTmu0T:
-    case vc4::WritePort::kTmu0R:
-    case vc4::WritePort::kTmu0B:
-    case vc4::WritePort::kTmu1T:
-    case vc4::WritePort::kTmu1R:
-    case vc4::WritePort::kTmu1B:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 RunEmitter::RunEmitter(const graph::Graph& graph, Width width, GpuAddr code, void* buffer, size_t bytes)
     : GraphEmitter(graph, width, width == Width::kAvx512 ? kUnitsOfAvx512 : kUnitsOfAvx2, buffer, bytes),
-      code_(code) {
-  for (size_t n = 0; n < graph.nodes().size(); ++n)
-    if (graph.nodes()[n].op == Op::kLoad) loads_.push_back(static_cast<Id>(n));
-}
+      code_(code) {}
 
 Xbyak::Address RunEmitter::home_of(const Node& node, int part, bool /*spreads*/) {
   if (node.op == Op::kVarying)
@@ -49,11 +32,7 @@ Xbyak::Address RunEmitter::home_of(const Node& node, int part, bool /*spreads*/)
 // ---- Begin and end
 
 void RunEmitter::begin() {
-  uint32_t varyings = 0;
-  for (const Node& node : graph_.nodes()) {
-    if (node.op == Op::kVarying) varyings = std::max(varyings, node.immediate / 2 + 1);
-    if (node.op == Op::kEndVaryings) varyings = std::max(varyings, node.immediate);
-  }
+  const uint32_t varyings = varyings_of(graph_);
   if (varyings != 0) {
     mov(eax, dword[rdi + offset_of(offsetof(Thread, pending.next_varying))]);
     lea(ecx, ptr[rax + static_cast<int>(varyings)]);
@@ -144,13 +123,8 @@ void RunEmitter::fetch(const Node& node) {
     vmovups(vector(to, p), ptr[kThread + static_cast<int>(node.immediate) + 32 * p]);
 }
 
-/// Values that stand in the register until now, and are still needed, stand elsewhere then.
 void RunEmitter::store(const Node& node) {
-  for (const Id id : loads_) {
-    if (graph_[id].immediate != node.immediate) continue;
-    if (places_[id].slot < 0 && uses_.next(id) != Uses::kNever) in_register(id);
-    places_[id].home = false;
-  }
+  keep_what_stands_at(node.immediate);
   const int from = in_register(node.operands[0]);
   for (int p = 0; p < parts_; ++p)
     vmovaps(ptr[kThread + static_cast<int>(node.immediate) + 32 * p], vector(from, p));
@@ -165,20 +139,8 @@ void RunEmitter::store_mask(const Node& node) {
 
 /// T, R or B of a lookup, with the uniform that comes with each.
 void RunEmitter::tmu_parameter(const Node& node) {
-  using vc4::WritePort;
-  const auto port = static_cast<WritePort>(node.immediate);
-  const size_t unit = port >= WritePort::kTmu1S;
-  const size_t lookup = offsetof(Thread, pending.tmu) + unit * sizeof(Thread::Pending::Unit) +
-                        offsetof(Thread::Pending::Unit, lookup);
-  const auto member = [&](size_t offset) { return kThread + offset_of(lookup + offset); };
-  size_t value = offsetof(vc4::Lookup, t), flag = offsetof(vc4::Lookup, has_t);
-  if (port == WritePort::kTmu0R || port == WritePort::kTmu1R) {
-    value = offsetof(vc4::Lookup, r);
-    flag = offsetof(vc4::Lookup, has_r);
-  } else if (port == WritePort::kTmu0B || port == WritePort::kTmu1B) {
-    value = offsetof(vc4::Lookup, b);
-    flag = offsetof(vc4::Lookup, has_b);
-  }
+  const TmuParameter to = *tmu_parameter_of(node);
+  const auto member = [&](size_t offset) { return kThread + offset_of(to.lookup + offset); };
   failures_.emplace_back();
   failures_.back().node = &node;
   movzx(eax, byte[member(offsetof(vc4::Lookup, parameters))]);
@@ -190,14 +152,14 @@ void RunEmitter::tmu_parameter(const Node& node) {
   mov(dword[member(offsetof(vc4::Lookup, p)) + rax * 4], ecx);
   inc(eax);
   mov(byte[member(offsetof(vc4::Lookup, parameters))], al);
-  mov(byte[member(flag)], 1);
+  mov(byte[member(to.flag)], 1);
   const int from = in_register(node.operands[0]);
-  for (int p = 0; p < parts_; ++p) vmovups(ptr[member(value) + 32 * p], vector(from, p));
+  for (int p = 0; p < parts_; ++p) vmovups(ptr[member(to.value) + 32 * p], vector(from, p));
   consume(node);
 }
 
 void RunEmitter::write_port(const Node& node) {
-  is_tmu_parameter(node) ? tmu_parameter(node) : call_interpreter(node);
+  tmu_parameter_of(node) ? tmu_parameter(node) : call_interpreter(node);
 }
 
 void RunEmitter::load_tmu(const Node& node) {
@@ -239,8 +201,7 @@ void RunEmitter::failures() {
 void RunEmitter::call_interpreter(const Node& node) {
   const int operands = graph::info(node.op).operands;
   const bool is_write = node.op == Op::kWritePort;
-  const bool is_tmu = is_write && node.immediate >= static_cast<uint32_t>(vc4::WritePort::kTmu0S) &&
-                      node.immediate <= static_cast<uint32_t>(vc4::WritePort::kTmu1B);
+  const bool is_tmu = is_write && reads_uniform(node);
   set_mode(Mode::kHost);
   if (is_write) mask_to(edx, node.operands[1]);
   if (operands != 0) {
@@ -257,7 +218,7 @@ void RunEmitter::call_interpreter(const Node& node) {
   consume(node);
   vacate_all();
   if (!is_write) {
-    Place& place = places_[static_cast<size_t>(&node - graph_.nodes().data())];
+    Place& place = places_[id_of(node)];
     place.slot = static_cast<int16_t>(num_slots_++);
     lea(r8, slot(place.slot, 0));
   }

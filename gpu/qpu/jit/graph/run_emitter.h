@@ -35,7 +35,6 @@ class RunEmitter final : public GraphEmitter {
   void failures();
 
   const GpuAddr code_;
-  std::vector<Id> loads_;       // of registers
   uint32_t uniform_bytes_ = 0;  // that were read since r12 was right
   Xbyak::Label leave_, declined_;
 

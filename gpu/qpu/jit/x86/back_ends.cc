@@ -45,7 +45,7 @@ struct BackEnd {
 };
 /// There before main(), where benchmarks ask for it.
 const BackEnd& back_end(Target target) {
-  static const BackEnd kBackEnds[kNumTargets] = {
+  static const BackEnd kBackEnds[] = {
       {Cpu::tAVX512F | Cpu::tAVX512BW | Cpu::tAVX512DQ | Cpu::tAVX512VL | Cpu::tAVX512CD | Cpu::tF16C,
        make_emitter<avx512::Emitter>},
       {Cpu::tAVX2 | Cpu::tF16C, make_emitter<avx2::Emitter>},
@@ -133,6 +133,8 @@ std::shared_ptr<const ProgramCode> make_code(Target target, const flow::Flow& fl
                                        flow.complete, leaves);
 }
 
+const char* operation_without_code(Target, const graph::Graph&) { return nullptr; }
+
 std::vector<uint8_t> make_run_code(Target target, const graph::Graph& made, GpuAddr code) {
   const Width width = width_of(target);
   const graph::Graph graph = width == Width::kAvx2 ? graph::by_rounding(made) : made;
@@ -144,9 +146,12 @@ std::vector<uint8_t> make_block_code(Target target, const graph::Graph& graph) {
 }
 
 bool can_compile(Target target) {
+  if (target == Target::kNeon) return false;
   static const Cpu kCpu;
   return kCpu.has(back_end(target).features);
 }
+
+bool compiles_programs(Target target) { return can_compile(target); }
 
 const char* why_no_target() { return "the processor has neither AVX-512 nor AVX2"; }
 
