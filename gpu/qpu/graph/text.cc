@@ -14,7 +14,7 @@ namespace v3d::qpu::graph {
 namespace {
 
 bool gives_value(Op op) {
-  return op != Op::kStore && op != Op::kStoreMask && op != Op::kWritePort && op != Op::kEndVaryings;
+  return !is_stored(op) && !leaves(op) && op != Op::kWritePort && op != Op::kParameter && op != Op::kStoreRow;
 }
 
 std::optional<Op> find_op(std::string_view text) {

@@ -20,8 +20,8 @@ namespace v3d::qpu::jit {
 std::shared_ptr<const ProgramCode> make_code(Target target, const flow::Flow& flow, CodeContent content,
                                              const JitCompiler::Lister& list, LeaveCounts& leaves);
 
-/// A vc4::RunFn that can stand at any address. @param code  address of the chunk that the graph is of
-/// @return  empty if it cannot be made
-std::vector<uint8_t> make_run_code(Target target, const graph::Graph& graph, GpuAddr code);
+/// A vc4::RunFn that can stand at any address. @param code  address of the first of the graph's instructions
+/// @param is_sure  see vc4::RunCode  @return  empty if it cannot be made
+std::vector<uint8_t> make_run_code(Target target, const graph::Graph& graph, GpuAddr code, bool is_sure);
 
 }  // namespace v3d::qpu::jit

@@ -35,6 +35,10 @@ struct PackedPlan {
     bool operator==(const Key& other) const { return __builtin_memcmp(this, &other, sizeof(Key)) == 0; }
   } key;
   RunPacked run;
+  /// Of lookups that are all of the base level: the filter in one function. Null: there is none.
+  RunPacked run_base;
+  /// With run_base: bits that all texels have.
+  uint32_t always_set;
   /// What the rules of sampling.h ask: sampler, texture and what follows from them.
   Plan rules;
   PackedLevels levels;

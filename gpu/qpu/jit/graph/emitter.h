@@ -21,8 +21,10 @@ enum class Width : uint8_t { kAvx512, kAvx2 };
 
 class GraphEmitter : public Xbyak::CodeGenerator {
  public:
-  /// @param code  address of the chunk that the graph's instructions are of
-  GraphEmitter(const graph::Graph& graph, Width width, GpuAddr code, void* buffer, size_t bytes);
+  /// @param code  address of the first of the graph's instructions
+  /// @param is_sure  see vc4::RunCode; code for AVX2 always is
+  GraphEmitter(const graph::Graph& graph, Width width, GpuAddr code, bool is_sure, void* buffer,
+               size_t bytes);
   /// Throws Xbyak::Error where the buffer is too small.
   void emit();
 
@@ -40,6 +42,7 @@ class GraphEmitter : public Xbyak::CodeGenerator {
   Vector vector(int unit, int part) const;
   Vector scratch(int n) const;  // 0 or 1
   Xbyak::Address memory_of(Id id, int part, bool spreads);
+  Xbyak::Address home_of(Id id, int part, bool spreads);
   Xbyak::Address constant(uint32_t bits);
   Xbyak::Address whole_constant(uint32_t bits);
   Xbyak::Address slot(int n, int part) const;
@@ -62,6 +65,7 @@ class GraphEmitter : public Xbyak::CodeGenerator {
 
   // ---- Code
   void prologue();
+  void decline_rows(uint32_t in, uint32_t out);
   void epilogue();
   void emit(const Node& node);
   bool emit_words(const Node& node);
@@ -78,16 +82,22 @@ class GraphEmitter : public Xbyak::CodeGenerator {
   void toward_zero(const Node& node);
   void to_nearest(const Node& node);
   void float_of(const Node& node);
+  void integer_of(const Node& node);
   void load_mask(const Node& node);
   void uniform(const Node& node);
   void fetch(const Node& node);
-  void store(const Node& node);
-  void store_mask(const Node& node);
   void call_interpreter(const Node& node);
-  void write_port(const Node& node);
-  void tmu_parameter(const Node& node);
-  void load_tmu(const Node& node);
+  void load_row(const Node& node);
+  void store_row(const Node& node);
+  void look_up(const Node& node);
+  void parameter(const Node& node);
+  void copy_uniform(uint32_t index, uint32_t unit, uint32_t parameter);
   void note_place(const Node& node);
+  /// Nothing was done if a result so far is unsure.
+  void check_sure();
+  void leave_unsure();
+  /// Before what cannot be done a second time.
+  void be_sure();
   void mask_to(const Xbyak::Reg32& to, Id mask);
   void load(int unit, Id id);
   /// How the host computes with floats: as its program does, or as a kind of operations needs it.
@@ -100,28 +110,38 @@ class GraphEmitter : public Xbyak::CodeGenerator {
   void reciprocal_root(const Vector& d, const std::array<Vector, 6>& temporary);
   void find_loose_zeros();
   void unsure_results();
-  void failures();
   void unsure_routine(Op op, Xbyak::Label& label);
   void pool();
+
+  // ---- Where code is left
+  struct Stored;
+  struct Exit;
+  void leave(const Node& node);
+  void guards();
+  void store_all(Exit& exit);
+  Xbyak::Address memory_of(const Stored& what, int part);
+  void load_stored(const Vector& to, const Stored& what, int part);
+  void store(const Stored& what);
 
   const graph::Graph& graph_;
   const bool wide_;
   const int parts_;
   const GpuAddr code_;
   Uses uses_;
-  std::vector<Id> loads_;  // of registers
   Places places_;
   std::array<Id, 30> held_;  // by unit
   uint32_t locked_ = 0;      // units of operands of the node
   int num_units_;
   int num_slots_ = 0;
-  uint32_t uniform_bytes_ = 0;  // that were read since r12 was right
   Mode current_mode_ = Mode::kHost;
-  bool rounds_ = false;
+  /// Until something cannot be done a second time: who is unsure of a result notes it, and the function does
+  /// nothing in the end.
+  bool notes_unsure_;
+  bool has_noted_ = false;
   size_t frame_at_ = 0;
   std::map<uint32_t, Xbyak::Label> constants_;
   std::map<uint64_t, Xbyak::Label> doubles_;
-  Xbyak::Label lane_index_, lane_bits_, mode_, leave_, declined_;
+  Xbyak::Label lane_index_, lane_bits_, mode_, host_mode_, leave_, declined_, unsure_exit_;
   bool uses_lane_index_ = false, uses_lane_bits_ = false;
 
   struct Unsure {
@@ -132,12 +152,19 @@ class GraphEmitter : public Xbyak::CodeGenerator {
     std::vector<Xbyak::Address> memory;  // of the second one, by part
   };
   std::list<Unsure> unsure_;
-  /// Where a thread hangs, which the interpreter finds once more.
-  struct Failure {
-    Xbyak::Label entry;
+  /// A value that others find in the thread, and where it is.
+  struct Stored {
     const Node* node;
+    Place place;
   };
-  std::list<Failure> failures_;
+  struct Exit {
+    Xbyak::Label entry;
+    const Node* node;  // kGuard or kFinish
+    Mode mode;
+    bool notes_unsure;
+    std::vector<Stored> values;
+  };
+  std::list<Exit> guards_;
   std::vector<bool> zero_is_loose_;  ///< of a node: nobody sees the sign of its zeros
 };
 

@@ -1,4 +1,9 @@
-/// @file Sums and products whose results the host does not give: a function of the interpreter computes them.
+/// @file Sums, products and integers that the host does not give: a function of the interpreter computes
+/// them.
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
 
 #include "gpu/qpu/jit/graph/calls.h"
 #include "gpu/qpu/jit/graph/emitter.h"
@@ -11,31 +16,38 @@ constexpr uint32_t kSign = 0x80000000;
 
 }  // namespace
 
-/// Of a value that only sums and products take, whose own zeros are positive whatever those of their operands
-/// are.
+/// Of a value that only those take that do not tell one zero from the other.
 void GraphEmitter::find_loose_zeros() {
   const auto& nodes = graph_.nodes();
   zero_is_loose_.assign(nodes.size(), true);
   for (size_t n = nodes.size(); n-- > 0;) {
     const Node& node = nodes[n];
+    const bool with_constant = graph::info(node.op).operands == 2 && graph_.is_constant(node.operands[1]);
+    const uint32_t constant = with_constant ? graph_[node.operands[1]].immediate : 0;
+    bool takes_any = node.op == Op::kSum || node.op == Op::kProduct || node.op == Op::kIntegerOf;
+    if (with_constant) {
+      takes_any |= node.op == Op::kAnd && (constant & kSign) == 0;
+      takes_any |= node.op == Op::kMax && constant == 0;
+    }
     for (int i = 0; i < graph::info(node.op).operands; ++i) {
-      const bool changes_sign = node.op == Op::kXor && graph_.is_constant(node.operands[1], kSign);
-      const bool passes_on = changes_sign || (node.op == Op::kChoose && i != 0);
-      const bool is_loose =
-          node.op == Op::kSum || node.op == Op::kProduct || (passes_on && zero_is_loose_[n]);
-      if (!is_loose) zero_is_loose_[node.operands[i]] = false;
+      const bool changes_sign = with_constant && node.op == Op::kXor && constant == kSign;
+      const bool is_limited =
+          with_constant && node.op == Op::kMin && (constant & kSign) == 0 && constant != 0;
+      const bool passes_on = changes_sign || is_limited || (node.op == Op::kChoose && i != 0);
+      if (!takes_any && !(passes_on && zero_is_loose_[n])) zero_is_loose_[node.operands[i]] = false;
     }
   }
 }
 
 void GraphEmitter::unsure_results() {
-  Xbyak::Label routines[2];
-  bool has[2] = {};
+  constexpr Op kOps[] = {Op::kSum, Op::kProduct, Op::kIntegerOf};
+  Xbyak::Label routines[std::size(kOps)];
+  bool has[std::size(kOps)] = {};
   for (Unsure& u : unsure_) {
-    const int which = u.op == Op::kProduct;
+    const auto which = static_cast<size_t>(std::find(kOps, std::end(kOps), u.op) - kOps);
     has[which] = true;
     L(u.entry);
-    for (int n = 0; n < 2; ++n) {
+    for (int n = 0; n < graph::info(u.op).operands; ++n) {
       for (int p = 0; p < parts_; ++p) {
         Vector from = u.operands[n].unit >= 0 ? vector(u.operands[n].unit, p) : vector(u.to, p);
         if (u.operands[n].unit < 0) {
@@ -52,8 +64,8 @@ void GraphEmitter::unsure_results() {
     for (int p = 0; p < parts_; ++p) vmovaps(vector(u.to, p), ptr[rsp + kOperands + 32 * p]);
     jmp(u.back, T_NEAR);
   }
-  for (int which = 0; which < 2; ++which)
-    if (has[which]) unsure_routine(which ? Op::kProduct : Op::kSum, routines[which]);
+  for (size_t which = 0; which < std::size(kOps); ++which)
+    if (has[which]) unsure_routine(kOps[which], routines[which]);
 }
 
 /// Leaves all vector registers as they are.
@@ -67,13 +79,14 @@ void GraphEmitter::unsure_routine(Op op, Xbyak::Label& label) {
   L(label);
   sub(rsp, kReturn);
   for_each([&](const Vector& v, const Xbyak::Address& to) { vmovups(to, v); });
-  ldmxcsr(ptr[rsp + 2 * kReturn + kHostMode]);
+  stmxcsr(ptr[rsp + 2 * kReturn + kModeBefore]);
+  ldmxcsr(ptr[rip + host_mode_]);
   lea(rdi, ptr[rsp + 2 * kReturn + kOperands]);
   lea(rsi, ptr[rsp + 2 * kReturn + kOperands + kLaneBytes]);
   mov(rax, reinterpret_cast<size_t>(find_exact(op)));
   vzeroupper();
   call(rax);
-  ldmxcsr(ptr[rip + mode_]);
+  ldmxcsr(ptr[rsp + 2 * kReturn + kModeBefore]);
   for_each([&](const Vector& v, const Xbyak::Address& from) { vmovups(v, from); });
   add(rsp, kReturn);
   ret();

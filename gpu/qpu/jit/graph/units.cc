@@ -13,18 +13,9 @@ namespace {
 
 using vc4::Thread;
 
-bool is_tmu_parameter(const graph::Node& node) {
-  switch (static_cast<vc4::WritePort>(node.immediate)) {
-    case vc4::WritePort::kTmu0T:
-    case vc4::WritePort::kTmu0R:
-    case vc4::WritePort::kTmu0B:
-    case vc4::WritePort::kTmu1T:
-    case vc4::WritePort::kTmu1R:
-    case vc4::WritePort::kTmu1B:
-      return true;
-    default:
-      return false;
-  }
+constexpr size_t lookup_of(uint32_t unit) {
+  using Unit = Thread::Pending::Unit;
+  return offsetof(Thread, pending.tmu) + unit * sizeof(Unit) + offsetof(Unit, lookup);
 }
 
 }  // namespace
@@ -56,9 +47,8 @@ void GraphEmitter::note_place(const Node& node) {
 void GraphEmitter::uniform(const Node& node) {
   const int to = result(node);
   note_place(node);
-  vpbroadcastd(vector(to, 0), ptr[kMemory + kUniforms + static_cast<int>(uniform_bytes_)]);
+  vpbroadcastd(vector(to, 0), ptr[kUniforms + 4 * static_cast<int>(node.immediate)]);
   if (!wide_) vmovdqa(vector(to, 1), vector(to, 0));
-  uniform_bytes_ += 4;
 }
 
 void GraphEmitter::fetch(const Node& node) {
@@ -67,16 +57,19 @@ void GraphEmitter::fetch(const Node& node) {
     vmovups(vector(to, p), ptr[kThread + static_cast<int>(node.immediate) + 32 * p]);
 }
 
-/// Values that stand in the register until now, and are still needed, stand elsewhere then.
-void GraphEmitter::store(const Node& node) {
-  for (const Id id : loads_) {
-    if (graph_[id].immediate != node.immediate) continue;
-    if (places_[id].slot < 0 && uses_.next(id) != Uses::kNever) in_register(id);
-    places_[id].home = false;
-  }
+void GraphEmitter::load_row(const Node& node) {
+  const int to = result(node);
+  mov(rax, ptr[kThread + offset_of(offsetof(Thread, vpm_in.rows))]);
+  for (int p = 0; p < parts_; ++p)
+    vmovups(vector(to, p), ptr[rax + static_cast<int>(node.immediate) * kLaneBytes + 32 * p]);
+}
+
+/// Who does all once more because a result is unsure stores the same rows again.
+void GraphEmitter::store_row(const Node& node) {
+  mov(rax, ptr[kThread + offset_of(offsetof(Thread, vpm_out.rows))]);
   const int from = in_register(node.operands[0]);
   for (int p = 0; p < parts_; ++p)
-    vmovaps(ptr[kThread + static_cast<int>(node.immediate) + 32 * p], vector(from, p));
+    vmovups(ptr[rax + static_cast<int>(node.immediate) * kLaneBytes + 32 * p], vector(from, p));
   consume(node);
 }
 
@@ -97,91 +90,43 @@ void GraphEmitter::mask_to(const Xbyak::Reg32& to, Id mask) {
   or_(to, eax);
 }
 
-void GraphEmitter::store_mask(const Node& node) {
-  mask_to(edx, node.operands[0]);
-  mov(word[kThread + static_cast<int>(node.immediate)], dx);
-  consume(node);
+// ---- Lookups
+
+void GraphEmitter::copy_uniform(uint32_t index, uint32_t unit, uint32_t parameter) {
+  mov(ecx, dword[kUniforms + 4 * static_cast<int>(index)]);
+  mov(dword[kThread + offset_of(lookup_of(unit) + offsetof(vc4::Lookup, p) + 4 * parameter)], ecx);
 }
 
-/// T, R or B of a lookup, with the uniform that comes with each.
-void GraphEmitter::tmu_parameter(const Node& node) {
-  using vc4::WritePort;
-  const auto port = static_cast<WritePort>(node.immediate);
-  const size_t unit = port >= WritePort::kTmu1S;
-  const size_t lookup = offsetof(Thread, pending.tmu) + unit * sizeof(Thread::Pending::Unit) +
-                        offsetof(Thread::Pending::Unit, lookup);
-  const auto member = [&](size_t offset) { return kThread + offset_of(lookup + offset); };
-  size_t value = offsetof(vc4::Lookup, t), flag = offsetof(vc4::Lookup, has_t);
-  if (port == WritePort::kTmu0R || port == WritePort::kTmu1R) {
-    value = offsetof(vc4::Lookup, r);
-    flag = offsetof(vc4::Lookup, has_r);
-  } else if (port == WritePort::kTmu0B || port == WritePort::kTmu1B) {
-    value = offsetof(vc4::Lookup, b);
-    flag = offsetof(vc4::Lookup, has_b);
-  }
-  failures_.emplace_back();
-  failures_.back().node = &node;
-  movzx(eax, byte[member(offsetof(vc4::Lookup, parameters))]);
-  cmp(eax, 4);
-  je(failures_.back().entry, T_NEAR);
+/// T, R or B, with the uniform that comes with each.
+void GraphEmitter::parameter(const Node& node) {
+  constexpr size_t kValues[] = {0, offsetof(vc4::Lookup, t), offsetof(vc4::Lookup, r),
+                                offsetof(vc4::Lookup, b)};
+  const uint32_t unit = node.immediate & 1, which = node.immediate >> 1 & 3;
   note_place(node);
-  mov(ecx, dword[kMemory + kUniforms + static_cast<int>(uniform_bytes_)]);
-  uniform_bytes_ += 4;
-  mov(dword[member(offsetof(vc4::Lookup, p)) + rax * 4], ecx);
-  inc(eax);
-  mov(byte[member(offsetof(vc4::Lookup, parameters))], al);
-  mov(byte[member(flag)], 1);
+  copy_uniform(node.immediate >> 16, unit, node.immediate >> 4 & 15);
   const int from = in_register(node.operands[0]);
-  for (int p = 0; p < parts_; ++p) vmovups(ptr[member(value) + 32 * p], vector(from, p));
+  for (int p = 0; p < parts_; ++p)
+    vmovups(ptr[kThread + offset_of(lookup_of(unit) + kValues[which]) + 32 * p], vector(from, p));
   consume(node);
 }
 
-void GraphEmitter::write_port(const Node& node) {
-  is_tmu_parameter(node) ? tmu_parameter(node) : call_interpreter(node);
-}
-
-void GraphEmitter::load_tmu(const Node& node) {
-  using Unit = Thread::Pending::Unit;
-  const size_t unit = offsetof(Thread, pending.tmu) + node.immediate * sizeof(Unit);
-  const auto member = [&](size_t offset) { return kThread + offset_of(unit + offset); };
-  static_assert(vc4::kTmuResults == 16);
-  failures_.emplace_back();
-  failures_.back().node = &node;
-  mov(eax, dword[member(offsetof(Unit, head))]);
-  cmp(eax, dword[member(offsetof(Unit, tail))]);
-  je(failures_.back().entry, T_NEAR);
-  inc(dword[member(offsetof(Unit, head))]);
-  and_(eax, vc4::kTmuResults - 1);
-  shl(eax, 6);
-  const int to = result(node);
-  for (int p = 0; p < parts_; ++p)
-    vmovups(vector(to, p), ptr[member(offsetof(Unit, results)) + rax + 32 * p]);
-}
-
-void GraphEmitter::failures() {
-  for (Failure& f : failures_) {
-    L(f.entry);
-    note_place(*f.node);
-    if (rounds_) ldmxcsr(ptr[rsp + kHostMode]);
-    lea(rsi, ptr[rsp + kOperands]);
-    mov(edx, kAllLanes);
-    lea(r8, ptr[rsp + kOperands]);
-    mov(ecx, f.node->immediate);
-    mov(rdi, kThread);
-    mov(rax, reinterpret_cast<size_t>(find_call(f.node->op)));
-    vzeroupper();
-    call(rax);
-    jmp(leave_, T_NEAR);
-  }
+void GraphEmitter::look_up(const Node& node) {
+  note_place(node);
+  if ((node.immediate >> 1 & 7) != 0)
+    copy_uniform(node.immediate >> 16, node.immediate & 1, node.immediate >> 4 & 15);
+  check_sure();  // others would find no memory elsewhere
+  call_interpreter(node);
+  if (!notes_unsure_) return;
+  const Xbyak::Xmm sum(kUnsureUnit);
+  vpxord(sum, sum, sum);
 }
 
 /// A function of the interpreter does it: nothing is in registers behind it.
 void GraphEmitter::call_interpreter(const Node& node) {
   const int operands = graph::info(node.op).operands;
   const bool is_write = node.op == Op::kWritePort;
-  const bool is_tmu = is_write && node.immediate >= static_cast<uint32_t>(vc4::WritePort::kTmu0S) &&
-                      node.immediate <= static_cast<uint32_t>(vc4::WritePort::kTmu1B);
-  set_mode(Mode::kHost);
+  // Lookups do not depend on how denormals are taken: they have the host's mode where that matters.
+  if (!wide_ || node.op != Op::kLookup) set_mode(Mode::kHost);
   if (is_write) mask_to(edx, node.operands[1]);
   if (operands != 0) {
     const Id id = node.operands[0];
@@ -201,22 +146,14 @@ void GraphEmitter::call_interpreter(const Node& node) {
     place.slot = static_cast<int16_t>(num_slots_++);
     lea(r8, slot(place.slot, 0));
   }
-  if (graph::has(node.op, graph::kStays)) note_place(node);
-  if (is_tmu && uniform_bytes_ != 0)
-    add(dword[kThread + offset_of(offsetof(Thread, uniforms))], static_cast<int>(uniform_bytes_));
+  note_place(node);
   mov(ecx, node.immediate);
   mov(rdi, kThread);
   mov(rax, reinterpret_cast<size_t>(find_call(node.op)));
   vzeroupper();
   call(rax);
-  if (graph::has(node.op, graph::kStays)) {
-    test(rax, rax);
-    jnz(leave_, T_NEAR);
-  }
-  if (is_tmu) {
-    mov(kUniforms.cvt32(), dword[kThread + offset_of(offsetof(Thread, uniforms))]);
-    uniform_bytes_ = 0;
-  }
+  test(rax, rax);
+  jnz(leave_, T_NEAR);
 }
 
 }  // namespace v3d::qpu::jit

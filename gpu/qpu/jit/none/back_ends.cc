@@ -11,6 +11,6 @@ std::shared_ptr<const ProgramCode> make_code(Target, const flow::Flow&, CodeCont
   return nullptr;
 }
 
-std::vector<uint8_t> make_run_code(Target, const graph::Graph&, GpuAddr) { return {}; }
+std::vector<uint8_t> make_run_code(Target, const graph::Graph&, GpuAddr, bool) { return {}; }
 
 }  // namespace v3d::qpu::jit

@@ -114,7 +114,7 @@ std::shared_ptr<const ProgramCode> make_code(Target target, const flow::Flow& fl
                                        flow.complete, leaves);
 }
 
-std::vector<uint8_t> make_run_code(Target target, const graph::Graph& made, GpuAddr code) {
+std::vector<uint8_t> make_run_code(Target target, const graph::Graph& made, GpuAddr code, bool is_sure) {
   const Width width = target == Target::kAvx512 ? Width::kAvx512 : Width::kAvx2;
   const graph::Graph graph = width == Width::kAvx2 ? graph::by_rounding(made) : made;
   std::vector<uint8_t> result;
@@ -123,7 +123,7 @@ std::vector<uint8_t> make_run_code(Target target, const graph::Graph& made, GpuA
     const auto buffer = std::make_unique_for_overwrite<uint8_t[]>(room);
     void* begin = buffer.get();
     std::align(kAlignment, bytes, begin, room);
-    GraphEmitter emitter(graph, width, code, begin, bytes);
+    GraphEmitter emitter(graph, width, code, is_sure, begin, bytes);
     emitter.emit();
     result.assign(emitter.getCode(), emitter.getCode() + emitter.getSize());
   });
