@@ -109,6 +109,7 @@ Lanes read_plain(const Call& call, Lanes address) {
   const Format& format = *call.plan.rules.format;
   if (call.texels.footprint) call.texels.footprint->add(address, call.active, format.cpp);
   const Memory memory = call.texels.memory;
+  if (call.plan.in_order) return gather(memory, address, call.active) | call.plan.always_set;
   return format.bytes(format.cpp == 4 ? gather(memory, address, call.active)
                                       : gather_small(memory, address, call.active, format.cpp));
 }
@@ -175,7 +176,7 @@ Lanes blend_four(const Lanes (&v)[4], Lanes ws, Lanes wt) {
   return blend_bytes(blend_bytes(v[0], v[1], ws), blend_bytes(v[2], v[3], ws), wt);
 }
 
-Lanes sample_nearest(const Call& call, const PackedLevel& level) {
+[[gnu::flatten]] Lanes sample_nearest(const Call& call, const PackedLevel& level) {
   const Plan& rules = call.plan.rules;
   LanesI outside = {};
   const LanesI x = index_of(rules, call.at, 0, level.width, outside),
@@ -188,7 +189,7 @@ Lanes sample_nearest(const Call& call, const PackedLevel& level) {
   return rules.has_border ? select(outside, call.border, texel) : texel;
 }
 
-Lanes sample_linear(const Call& call, const PackedLevel& level) {
+[[gnu::flatten]] Lanes sample_linear(const Call& call, const PackedLevel& level) {
   const Plan& rules = call.plan.rules;
   const Tap x = tap_of(rules, call.at, 0, level.width), y = tap_of(rules, call.at, 1, level.height);
   Lanes v[4];
@@ -338,7 +339,7 @@ template <bool kLinear, bool kTiled>
 /// Null: the texels, or where they are, are not so simple.
 RunPacked base_function(const PackedPlan& plan) {
   const Plan& rules = plan.rules;
-  if (!has_bytes_in_order(*rules.format) || rules.cube || rules.has_border) return nullptr;
+  if (!plan.in_order || rules.cube || rules.has_border) return nullptr;
   const bool is_tiled = plan.levels.tiled[0] != 0;
   if (rules.sampler.mag_nearest) return is_tiled ? run_base_level<false, true> : run_base_level<false, false>;
   return is_tiled ? run_base_level<true, true> : run_base_level<true, false>;
@@ -410,8 +411,9 @@ void make_packed_plan(const PackedPlan::Key& key, chip::Generation generation, P
   rules.magnifies_below_one = !rules.explicit_lod && !(key.written & kB);
   rules.cost = lookup_cost(rules);
   if (is_left_out(Stage::kLookups)) return;
+  plan.in_order = has_bytes_in_order(*rules.format);
+  plan.always_set = plan.in_order && rules.format->packing.channels[3].bits == 0 ? kAlpha : 0;
   plan.run_base = base_function(plan);
-  plan.always_set = plan.run_base && rules.format->packing.channels[3].bits == 0 ? kAlpha : 0;
   plan.run = !rules.needs_lod && plan.run_base ? plan.run_base : run_sample;
   log_debug(Debug::kTmu, "TMU: P0 %#x P1 %#x P2 %#x P3 %#x written %#x: %s %ux%u, %d levels, at %#x%s",
             key.p[0], key.p[1], key.p[2], key.p[3], key.written, rules.format->name, rules.texture.width,

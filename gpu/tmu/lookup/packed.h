@@ -37,7 +37,8 @@ struct PackedPlan {
   RunPacked run;
   /// Of lookups that are all of the base level: the filter in one function. Null: there is none.
   RunPacked run_base;
-  /// With run_base: bits that all texels have.
+  /// Texels are the bytes that lookups give, with these bits set.
+  bool in_order;
   uint32_t always_set;
   /// What the rules of sampling.h ask: sampler, texture and what follows from them.
   Plan rules;
