@@ -290,7 +290,7 @@ TEST_F(Vc4Compiled, EdgesOfFloatsAreThoseOfTheInterpreter) {
   for (const auto& compiler : compilers) {
     for (const Case& c : kCases) {
       Run code(*compiler,
-              std::string(c.text) + "\nfadd rb2, ra0, rb0\nfmul r0, ra0, rb0\nfadd rb3, r0, ra0\n");
+               std::string(c.text) + "\nfadd rb2, ra0, rb0\nfmul r0, ra0, rb0\nfadd rb3, r0, ra0\n");
       const AluFn function = find_alu(c.op), sum = find_alu(Op::kFadd), product = find_alu(Op::kFmul);
       for (size_t at = 0; at < edges.size(); at += kLanes) {
         Lanes a;

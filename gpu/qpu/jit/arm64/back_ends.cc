@@ -11,6 +11,7 @@ bool compiles_programs(Target) { return false; }
 
 const char* why_no_target() { return "there is no processor for which this was built"; }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): back ends that have code keep it
 std::shared_ptr<const ProgramCode> make_code(Target, const flow::Flow&, CodeContent,
                                              const JitCompiler::Lister&, LeaveCounts&) {
   return nullptr;
