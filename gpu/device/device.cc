@@ -25,6 +25,7 @@
 #include "gpu/perf/record/sampling.h"
 #include "gpu/perf/record/work_recorder.h"
 #include "gpu/perf/timing/replayer.h"
+#include "gpu/qpu/jit/code/code_cache.h"
 #include "gpu/qpu/run/place_text.h"
 #include "gpu/qpu/run/program_cache.h"
 #include "gpu/qpu/trace/watch.h"
@@ -35,6 +36,8 @@ namespace {
 /// TIDX values of bin jobs: the last ones, so that render jobs have those from 0 and spills of the two, which
 /// run at the same time and may share a spill BO, never meet (compute-and-timing.md 12).
 constexpr int kBinThreads = 8;
+// A program's code, or a run's, is a mapping of its own, and counts as a piece at least.
+static_assert(kMostCodeMappings == qpu::jit::CodeCache::kMostPrograms + qpu::ProgramCache::kMaxChunksInAll);
 
 int total_threads(const chip::Profile& profile) { return 4 * profile.qpu_count(); }
 

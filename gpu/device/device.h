@@ -38,6 +38,10 @@ struct Sampling;
 
 namespace v3d::device {
 
+/// Mappings of the host that compiled programs may be, of all devices together, beside those that jobs under
+/// way keep. Who limits the others (vm.max_map_count) leaves so many.
+inline constexpr uint64_t kMostCodeMappings = 18432;
+
 /// GPU addresses of SUBMIT_CL (drm-abi.md 2.6).
 struct ClJob {
   uint32_t bcl_start = 0, bcl_end = 0, rcl_start = 0, rcl_end = 0;

@@ -58,8 +58,7 @@ void Vc4Fragments::run(const PreparedDraw& draw, tlb::TileBuffer& tile, tlb::Fra
   t.pc = draw.vc4_program->entry();
   t.uniforms = fs.uniforms;
   t.num_varyings = draw.num_components();
-  for (uint32_t i = 0; i < t.num_varyings; ++i) varyings_[i] = {varyings[i].vp, varyings[i].c};
-  t.varyings = varyings_.data();
+  t.varyings = varyings;
   t.pixel_x = batch.x;
   t.pixel_y = batch.y;
   // A frame without samples has coverage in bit 0; pixels have all flags there (assumed).

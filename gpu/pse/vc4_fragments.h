@@ -1,7 +1,6 @@
 /// A Vc4Fragments runs the fragment programs of VideoCore IV over batches (vc4-graphics.md 3.2 to 3.6).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 
@@ -38,7 +37,6 @@ class Vc4Fragments {
   qpu::vc4::Textures textures_;
   qpu::vc4::Shared shared_;
   std::unique_ptr<qpu::vc4::Thread> thread_;
-  std::array<qpu::vc4::Varying, kComponentRoom> varyings_;
 };
 
 }  // namespace v3d::pse

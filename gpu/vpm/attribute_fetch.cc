@@ -252,13 +252,16 @@ Lanes AttributeFetcher::raw_addresses(const RawSource& s, const BatchRefs& refs)
 }
 
 void AttributeFetcher::fetch_raw(Memory memory, const RawSource& s, const Lanes& addresses, Lanes* rows) {
-  for (uint32_t at = 0; at < s.bytes; at += kRowBytes) {
-    // Never beyond the last byte: the next page may be unmapped.
-    const uint32_t bytes = std::min(kRowBytes, s.bytes - at);
-    alignas(64) uint32_t words[kLanes] = {};
-    for (int lane = 0; lane < kLanes; ++lane) memory.read(addresses[lane] + at, &words[lane], bytes);
-    std::memcpy(rows++, words, sizeof words);
-  }
+  constexpr uint32_t kMostWords = 4;  // of load_words()
+  const uint32_t whole = s.bytes / kRowBytes, rest = s.bytes % kRowBytes;
+  for (uint32_t row = 0; row < whole; row += kMostWords)
+    load_words(memory, addresses + row * kRowBytes, std::min(kMostWords, whole - row), rows + row);
+  if (rest == 0) return;
+  // Never beyond the last byte: the next page may be unmapped.
+  alignas(64) uint32_t words[kLanes] = {};
+  for (int lane = 0; lane < kLanes; ++lane)
+    memory.read(addresses[lane] + whole * kRowBytes, &words[lane], rest);
+  std::memcpy(rows + whole, words, sizeof words);
 }
 
 void AttributeFetcher::fill_defaults(Memory memory, const Source& source, Lanes* rows) const {

@@ -39,7 +39,13 @@ const Lanes* Vc4StageRunner::run(const JobContext& job, const Vc4Stage& stage, L
   out_.assign(kVpmWindowRows, Lanes{});
   shared_ = {};
   textures_.begin_thread(kAllLanes);
-  t.reset();
+  t.restart();
+  // Who watches sees the same each time, whatever ran before and left in registers that nobody may rely on.
+  if (job.watch)
+    for (Lanes& r : t.registers) r = Lanes{};
+  t.hang = nullptr;
+  t.ms_flags = Lanes{};
+  t.back_facing = 0;
   t.memory = job.memory;
   t.tmu = &textures_;
   t.shared = &shared_;

@@ -30,7 +30,9 @@ std::string run_vc4_thread(const JobContext& job, const qpu::vc4::Program& progr
 /// What one slot of the pool needs of its own.
 class Vc4StageRunner {
  public:
-  explicit Vc4StageRunner(tmu::Unit& tmu) : textures_(tmu), thread_(std::make_unique<qpu::vc4::Thread>()) {}
+  explicit Vc4StageRunner(tmu::Unit& tmu) : textures_(tmu), thread_(std::make_unique<qpu::vc4::Thread>()) {
+    thread_->reset();
+  }
 
   /// Runs a batch to its end. All lanes are live: those after the last vertex repeat it, so that loops end.
   /// @param in  rows of attributes

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gpu/base/log.h"
+#include "gpu/device/device.h"
 
 namespace v3d::ioctl {
 namespace {
@@ -18,7 +19,7 @@ constexpr std::array<ResourceRow, kNumResources> kTable = {{
      kGi},
     {"bos", "handles of buffer objects", 128 * kKi, 256, kMi, ENOMEM},
     {"mappings", "mappings of the daemon (vm.max_map_count)", kNone, 128, kMi, ENOMEM, &HostRoom::mappings,
-     4096},
+     4096 + device::kMostCodeMappings},
     {"descriptors", "descriptors of the daemon", 64 * kKi, 32, kMi, EMFILE, &HostRoom::descriptors, 256},
     {"connections", "connections, one per thread of a client; each takes a thread", 2048, 2, 4096, ENOMEM,
      &HostRoom::threads, 64},

@@ -125,15 +125,17 @@ TEST_P(Corpus, PassesManyChanges) {
     GetParam().run(mutator.next());
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Targets, Corpus,
-    testing::Values(Target{"wire", wire}, Target{"framing", framing}, Target{"segments", segments},
-                    Target{"text", text}, Target{"ioctls", ioctls}, Target{"control_lists", control_lists},
-                    Target{"jobs", jobs}, Target{"qpu", qpu}, Target{"csd", csd}, Target{"texture", texture},
-                    Target{"tfu", tfu}, Target{"capture", capture}, Target{"vc4_programs", vc4_programs},
-                    Target{"vc4_jobs", vc4_jobs}, Target{"vc4_ioctls", vc4_ioctls},
-                    Target{"x_requests", x_requests}, Target{"debugger", debugger}, Target{"arrays", arrays}),
-    [](const auto& target) { return std::string(target.param.name); });
+INSTANTIATE_TEST_SUITE_P(Targets, Corpus,
+                         testing::Values(Target{"wire", wire}, Target{"framing", framing},
+                                         Target{"segments", segments}, Target{"text", text},
+                                         Target{"ioctls", ioctls}, Target{"control_lists", control_lists},
+                                         Target{"jobs", jobs}, Target{"qpu", qpu}, Target{"csd", csd},
+                                         Target{"texture", texture}, Target{"tfu", tfu},
+                                         Target{"capture", capture}, Target{"vc4_programs", vc4_programs},
+                                         Target{"vc4_code", vc4_code}, Target{"vc4_jobs", vc4_jobs},
+                                         Target{"vc4_ioctls", vc4_ioctls}, Target{"x_requests", x_requests},
+                                         Target{"debugger", debugger}, Target{"arrays", arrays}),
+                         [](const auto& target) { return std::string(target.param.name); });
 
 }  // namespace
 }  // namespace v3d::fuzz

@@ -23,6 +23,7 @@ void texture(Bytes input);        ///< texture and sampler state, lookups of the
 void tfu(Bytes input);            ///< registers of the TFU
 void text(Bytes input);           ///< assembly, and the texts of V3DEMU_DEBUG and V3DEMU_TRACE_QPU
 void vc4_programs(Bytes input);   ///< programs of VideoCore IV, through the checks of their shader BO
+void vc4_code(Bytes input);       ///< the same words, interpreted and compiled: both do the same
 void vc4_jobs(Bytes input);  ///< lists, records, uniforms and surfaces of VideoCore IV, through their checks
 void x_requests(Bytes input);  ///< what a client of v3demu-x11 sends
 void capture(Bytes input);     ///< files for `v3demu replay` and `v3demu decode`

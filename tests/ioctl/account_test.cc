@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "gpu/device/device.h"
+
 namespace v3d::ioctl::test {
 namespace {
 
@@ -220,7 +222,7 @@ TEST(ResourceLimits, TheHostsRoomIsTheLimitLessWhatTheDaemonNeeds) {
   host.mappings = 65530;
   host.descriptors = 300;  // of which 256 would leave too few
   const ResourceLimits limits(host);
-  EXPECT_EQ(limits[Resource::kMappings].in_all, 65530u - 4096);
+  EXPECT_EQ(limits[Resource::kMappings].in_all, 65530u - 4096 - device::kMostCodeMappings);
   EXPECT_EQ(limits[Resource::kDescriptors].in_all, 150u);
   EXPECT_EQ(limits[Resource::kBos].in_all, resource_row(Resource::kBos).in_all);
 }

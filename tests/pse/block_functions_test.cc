@@ -48,6 +48,7 @@ class RandomFrame {
  private:
   static constexpr uint32_t kSize = 40, kVaryings = 4;
   static constexpr uint8_t kFirst = 10, kRegisters = 12;  // of programs
+  static constexpr GpuAddr kNowhere = 0x70000000;         // no memory of the client
 
   uint32_t below(uint32_t most) { return static_cast<uint32_t>(random_()) % most; }
   template <typename T>
@@ -107,7 +108,9 @@ class RandomFrame {
     while (to < kFirst + kRegisters) program.uniform(to++, any_float());
     write_operations(program);
     program.store_half(static_cast<uint8_t>(kFirst + below(kRegisters - 4)));
-    return program.build(&scene.test());
+    draw::ShaderCode code = program.build(&scene.test());
+    if (below(16) == 0) code.uniforms = kNowhere;
+    return code;
   }
 
   void add_draw() {

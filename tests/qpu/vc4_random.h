@@ -41,10 +41,12 @@ class Ports : public Tlb, public Tmu {
     t.ms_flags &= z >> 3;
   }
   void set_stencil(Thread&, uint32_t setup) override { add("stencil", splat(setup), 0); }
-  int texture(Thread&, const Lookup& lookup, Lanes words[2]) override {
-    words[0] = add("texture", lookup.s ^ lookup.p[0], lookup.unit);
-    words[1] = lookup.has_t ? Lanes(lookup.t) : Lanes{};
-    return lookup.has_b ? 2 : 1;
+  Lanes texture(Thread&, const Lookup& lookup) override {
+    told += std::to_string(lookup.has_t | lookup.has_r << 1 | lookup.has_b << 2) + " with " +
+            std::to_string(lookup.parameters) + " ";
+    add("parameters", lookup.t ^ lookup.r ^ lookup.b, lookup.unit);
+    for (const uint32_t p : lookup.p) told += std::to_string(p) + " ";
+    return add("texture", lookup.s ^ lookup.p[0] ^ lookup.t, lookup.unit);
   }
 
   std::string told;
@@ -140,8 +142,13 @@ class RandomPrograms : public testing::Test {
     t.shared = &side.shared;
     for (uint32_t n = 0; n < kVpmRows; ++n) side.rows[n] = kLaneIndex * n;
     t.vpm_in = t.vpm_out = {side.rows, kVpmRows};
+    if (begin.vpm_in.count != 0) t.vpm_in.count = begin.vpm_in.count;
+    if (begin.vpm_out.count != 0)  // apart, as vertex programs have them
+      t.vpm_out = {side.rows + kVpmRows / 2, begin.vpm_out.count};
     t.observer = observer;
     const Program program(kCode, std::make_shared<ProgramRoom>(Program::kMaxChunks), compiler);
+    // What is compiled is known to its end.
+    for (GpuAddr at = kCode; compiler && at < kCode + kPages; at += Chunk::kBytes) program.chunk(memory, at);
     const UserThread alone[] = {{&t, &program}};
     size_t failed = 0;
     side.stop = by_turns ? run_by_turns(alone, failed) : run(program, t);

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <random>
 
 #include "gpu/chip/generation.h"
@@ -295,6 +296,42 @@ TEST_F(Packed, EveryMinifyingFilterInEveryLevel) {
   for (int lod = 0; lod < 4 * 256; lod += 100)
     check({.type = kEtc1, .cpp = 8, .width = 64, .height = 64, .levels = 5, .minify = kLinMipLin}, lod, true);
 }
+
+#ifdef __x86_64__
+// Compiled programs call lookups while the host takes denormals for zeros.
+TEST_F(Packed, DenormalsAsZerosMakeNoDifference) {
+  constexpr unsigned kFlushing = 0x1f80 | 1 << 15 | 1 << 6;
+  constexpr uint32_t kWords[] = {0x00000001, 0x007fffff, 0x00800000, 0x80000001, 0x807fffff, 0x80000000,
+                                 0,          0x3f800000, 0xbf800000, 0x7f800000, 0x7fc00000, 0x3f7fffff};
+  for (const bool cube : {false, true}) {
+    for (uint32_t n = 0; n < 400; ++n) {
+      const Spec spec{.type = n % 3,
+                      .cpp = n % 3 == 2 ? 2u : 4u,
+                      .width = cube ? 16u : 33u,
+                      .height = 16,
+                      .levels = n % 5 == 0 ? 4u : 1u,
+                      .minify = n % 6,
+                      .mag_nearest = n % 2 != 0,
+                      .wrap_s = n / 6 % 4,
+                      .wrap_t = n / 24 % 4,
+                      .cube = cube,
+                      .flip_y = n % 7 == 0};
+      PackedLookup lookup = Texture(gpu_, spec).lookup();
+      if (n % 4 == 0) lookup.written |= kB;
+      for (AlignedLanes* v : {&lookup.s, &lookup.t, &lookup.r, &lookup.b})
+        for (int i = 0; i < kLanes; ++i) (*v)[i] = kWords[random_() % std::size(kWords)];
+      const Lanes expected = unit_.packed(lookup);
+      const unsigned before = __builtin_ia32_stmxcsr();
+      __builtin_ia32_ldmxcsr(kFlushing);
+      const Lanes flushed = unit_.packed(lookup);
+      const unsigned after = __builtin_ia32_stmxcsr();
+      __builtin_ia32_ldmxcsr(before);
+      ASSERT_EQ(after & kFlushing, kFlushing);
+      for (int i = 0; i < kLanes; ++i) ASSERT_EQ(uint32_t{expected[i]}, uint32_t{flushed[i]}) << n;
+    }
+  }
+}
+#endif
 
 TEST_F(Packed, FlipsOfRowsAndOfBlocks) {
   check({.flip_y = true}, 0, false);

@@ -2,9 +2,11 @@
 """tools/conformance with a stand-in for dEQP. usage: conformance_test.py PATH_OF_TOOL [unittest options]"""
 import csv
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import xml.etree.ElementTree as xml
 
@@ -31,14 +33,16 @@ class Fixture(unittest.TestCase):
             file.write("".join(f"{line}\n" for line in lines))
         return self.path(name)
 
-    def run_tool(self, cases, *options, fails=(), flakes=(), skips=(), suite="deqp-vk"):
-        """Exit status, standard output, {case: row of the CSV}."""
+    def command(self, cases, *options, fails=(), flakes=(), skips=(), suite="deqp-vk"):
         for kind, lines in (("fails", fails), ("flakes", flakes), ("skips", skips)):
             self.write(f"lists/broadcom-rpi5-{kind}.txt", "# a comment", "", *lines)
-        command = [TOOL, "--suite", suite, "--binary", FAKE, "--caselist", self.write("cases.txt", *cases), "--launcher",
-                   "", "--lists", self.path("lists"), "--jobs", "2", "--results", self.path("results.csv"), "--junit",
-                   self.path("junit.xml"), "--logs", self.path("logs"), *options]
-        done = subprocess.run([sys.executable, *command], env=self.environment, capture_output=True, text=True)
+        return [sys.executable, TOOL, "--suite", suite, "--binary", FAKE, "--caselist", self.write("cases.txt", *cases), "--launcher",
+                "", "--lists", self.path("lists"), "--jobs", "2", "--results", self.path("results.csv"), "--junit",
+                self.path("junit.xml"), "--logs", self.path("logs"), *options]
+
+    def run_tool(self, cases, *options, **lists):
+        """Exit status, standard output, {case: row of the CSV}."""
+        done = subprocess.run(self.command(cases, *options, **lists), env=self.environment, capture_output=True, text=True)
         rows = {}
         if os.path.exists(self.path("results.csv")):
             with open(self.path("results.csv"), encoding="utf-8", newline="") as file:
@@ -128,6 +132,35 @@ class Deqp(Fixture):
         with open(self.path("journal"), encoding="utf-8") as file:
             self.assertEqual(len(file.readlines()), len(cases))
 
+    def test_what_ends_it_ends_what_it_started_and_leaves_no_result_of_that(self):
+        cases = ["a.hang", "a.pass1", "a.pass2"]
+        journal = ("--jobs", "1", "--batch", "3", "--journal", self.path("journal"))
+        launcher = ("--launcher", f"""sh -c 'echo $$ > {self.path("process")}; exec "$@"' sh""")
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            with self.subTest(signal=number.name):
+                for name in ("journal", "state/runs"):
+                    self.write(name)
+                # The list has the status of a program that is killed: the case has none all the same.
+                tool = subprocess.Popen(self.command(cases, *journal, *launcher, fails=["a.hang,Crash"]), env=self.environment,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                self.wait_for(lambda: os.stat(self.path("state/runs")).st_size > 0)
+                time.sleep(0.2)  # until the case has begun, as a rule
+                tool.send_signal(number)
+                self.assertEqual((tool.wait(60), tool.communicate()[1].splitlines()[-1:]), (128 + number, [f"conformance: ended by {number.name}"]))
+                with open(self.path("process"), encoding="utf-8") as file:
+                    self.assertFalse(os.path.exists(f"/proc/{file.read().strip()}"))
+                with open(self.path("journal"), encoding="utf-8") as file:
+                    self.assertNotIn("a.hang", file.read())
+        status, _, rows = self.run_tool(cases, *journal, skips=["a.hang"])
+        self.assertEqual((status, {case: row["status"] for case, row in rows.items()}), (0, {"a.pass1": "Pass", "a.pass2": "Pass"}))
+
+    def wait_for(self, condition):
+        for _ in range(600):
+            if condition():
+                return
+            time.sleep(0.1)
+        self.fail("nothing happens")
+
     def test_junit_and_logs_hold_the_disagreements(self):
         self.run_tool(["a.pass", "a.fail", "a.skip"], "--retries", "0")
         suite = xml.parse(self.path("junit.xml")).getroot().find("testsuite")
@@ -144,10 +177,12 @@ class Deqp(Fixture):
 
     def test_a_program_that_cannot_start_is_an_error(self):
         self.environment["FAKE_DEQP_BROKEN"] = "1"
-        status, _, rows = self.run_tool(["a.pass"])
+        status, _, rows = self.run_tool(["a.pass"], "--journal", self.path("journal"))
         self.assertEqual(status, 2)
         self.assertEqual(rows["a.pass"]["status"], "Missing")
         self.assertIn("no device", self.log)
+        del self.environment["FAKE_DEQP_BROKEN"]
+        self.assertEqual(self.run_tool(["a.pass"], "--journal", self.path("journal"))[0], 0, "the journal has no case that was not begun")
 
     def test_gles_runs_with_the_arguments_of_the_board(self):
         for suite in ("deqp-gles", "khr-gles"):

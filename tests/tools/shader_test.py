@@ -234,6 +234,17 @@ class Comparison(unittest.TestCase):
         new["files"][0]["shaders"][0]["threads"] = 2
         self.assertIn("threads in affected programs: 4 -> 2 (-50.00%)\nhelped: 0\nHURT: 1\n", comparison.report(old, new))
 
+    def test_code_that_changed_is_named_though_no_figure_did(self):
+        old, new = (run_of(*((str(at), 1, 1.0) for at in range(5))) for _ in range(2))
+        self.assertNotIn("code:", comparison.report(old, new))  # of a former version, which kept no hashes
+        for at in range(5):
+            old["files"][at]["shaders"][0]["code_hash"] = new["files"][at]["shaders"][0]["code_hash"] = str(at)
+        self.assertIn("code: the same in all 5 shared programs\n", comparison.report(old, new))
+        for at in (1, 3, 4):
+            new["files"][at]["shaders"][0]["code_hash"] = "other"
+        self.assertIn("code: other in 3 of 5 shared programs; v3demu shader --diff shows it\n  1 - fragment\n  3 - fragment\n  1 more\n",
+                      comparison.report(old, new, 2))
+
     def test_quantiles_of_t(self):
         for freedom, value in ((5, 2.5706), (10, 2.2281), (30, 2.0423)):
             self.assertAlmostEqual(comparison.quantile_of_t(0.975, freedom), value, delta=0.01)
@@ -250,6 +261,8 @@ if "fail" in own:
     sys.exit("it does not compile")
 sys.stderr.write(os.environ["TOLD"])
 profile = json.loads(os.environ["PROFILE"])
+if "wrong" in words[words.index("--mesa") + 1]:
+    profile["shaders"][1]["at"][0]["text"] += " ; ftrunc"
 profile["shaders"][1]["stalls"][0] += len(own) if "slow" in os.path.basename(words[words.index("--mesa") + 1]) else 0
 json.dump(profile, open(words[words.index("--json") + 1], "w"))
 """
@@ -299,6 +312,13 @@ class ShaderDb(unittest.TestCase):
         self.assertIn("is of rpi5, this run of rpi4", said)
         other = self.write("other.json", '{"format": "v3demu shader 2"}')
         self.assertEqual(self.shader_db("--against", other), (1, "", f"v3demu shader-db: {other}: it is not what v3demu shader-db --json of this version writes\n"))
+
+    def test_a_mesa_that_makes_another_instruction_is_seen_though_it_takes_as_long(self):
+        status, text, _ = self.shader_db("--against", "wrong")
+        self.assertEqual(status, 0)
+        self.assertNotIn("HURT", text)
+        self.assertIn("code: other in 5 of 5 shared programs; v3demu shader --diff shows it\n  0.frag - fragment\n", text)
+        self.assertIn("code: the same in all 5 shared programs", self.shader_db("--against", "fast")[1])
 
     def test_what_fails_is_named_and_fails_it_and_what_is_not_known_is_named(self):
         self.write("db/sub/geometry.shader_test", "[geometry shader]\nvoid main() {}\n")

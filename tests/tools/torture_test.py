@@ -12,6 +12,7 @@ ROOT = os.path.abspath(sys.argv.pop(1))
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(ROOT, "tools", "scripts"), os.path.join(ROOT, "tests", "e2e", "isolation")]
 from hostile import assault, captures, catalogue, daemon, messages, siege, wire, witness  # pylint: disable=wrong-import-position
+from capture_records import END, JOB, MAPS, PAGE, SETS  # pylint: disable=wrong-import-position,wrong-import-order
 from torture_parts import limits, plan, report  # pylint: disable=wrong-import-position
 
 
@@ -103,8 +104,8 @@ class Captures(unittest.TestCase):
     def setUp(self):
         job = struct.pack("<19I", 1, captures.CSD, *range(17))
         self.data = captures.join(b"V3DCAP\0\2" + b"rpi5".ljust(24, b"\0"), [
-            (captures.PAGE, bytes(4096)), (captures.MAPS, struct.pack("<3I", 1, 0x1000, 1)),
-            (captures.SETS, struct.pack("<3I", 1, 0x1000, 1)), (captures.JOB, job), (captures.END, struct.pack("<I", 1))])
+            (PAGE, bytes(4096)), (MAPS, struct.pack("<3I", 1, 0x1000, 1)),
+            (SETS, struct.pack("<3I", 1, 0x1000, 1)), (JOB, job), (END, struct.pack("<I", 1))])
 
     def test_records_read_back(self):
         self.assertEqual(captures.join(*captures.split(self.data)), self.data)

@@ -102,6 +102,8 @@ uint32_t evaluate(const Node& node, uint32_t a, uint32_t b, uint32_t c) {
       return of_interpreter(vc4::Op::kFadd, a, b);
     case Op::kProduct:
       return of_interpreter(vc4::Op::kFmul, a, b);
+    case Op::kIntegerOf:
+      return of_interpreter(vc4::Op::kFtoi, a, 0);
     case Op::kFloatOf:
       return of_interpreter(vc4::Op::kItof, a, 0);
     case Op::kAddNearest:

@@ -233,10 +233,16 @@ Graph by_rounding(const Graph& graph) {
   Graph result;
   std::vector<Id> renamed(nodes.size(), kNoNode), waiting;
   const auto append = [&](size_t n) { renamed[n] = result.append(with_operands(nodes[n], renamed)); };
+  const auto waits = [&](size_t n) {
+    const auto* const operands = nodes[n].operands;
+    return std::any_of(operands, operands + info(nodes[n].op).operands,
+                       [&](Id id) { return renamed[id] == kNoNode; });
+  };
   for (size_t n = 0; n < nodes.size(); ++n) {
-    bool needs_waiting = false;
-    for (int i = 0; i < info(nodes[n].op).operands; ++i)
-      needs_waiting = needs_waiting || renamed[nodes[n].operands[i]] == kNoNode;
+    bool needs_waiting = waits(n);
+    // What is stored where code is left is there before.
+    for (size_t of = n + 1; leaves(nodes[n].op) && of < nodes.size() && is_stored(nodes[of].op); ++of)
+      needs_waiting = needs_waiting || waits(of);
     const bool may_wait = !has(nodes[n].op, kStays) && !has(nodes[n].op, kTowardZero);
     if (may_wait && (needs_waiting || has(nodes[n].op, kToNearest))) {
       waiting.push_back(static_cast<Id>(n));

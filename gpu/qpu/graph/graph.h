@@ -13,7 +13,7 @@ enum class Op : uint8_t {
 #define V3D_GRAPH_OP(name, text, operands, immediate, traits) k##name,
 #include "gpu/qpu/graph/operations.def"
 };
-inline constexpr int kNumOps = static_cast<int>(Op::kStoreMask) + 1;
+inline constexpr int kNumOps = static_cast<int>(Op::kStoreSfu) + 1;
 
 /// What Node::immediate is.
 enum Immediate : uint8_t {
@@ -51,6 +51,10 @@ struct Node {
   uint32_t immediate = 0;
   bool operator==(const Node&) const = default;
 };
+
+/// Whether it is stored at the guard or the finish before it.
+inline bool is_stored(Op op) { return op >= Op::kStore; }
+inline bool leaves(Op op) { return op == Op::kGuard || op == Op::kFinish; }
 
 class Graph {
  public:

@@ -15,15 +15,14 @@ namespace {
 
 bool gives_value(Op op) {
   switch (op) {
-    case Op::kStore:
-    case Op::kStoreMask:
     case Op::kWritePort:
-    case Op::kEndVaryings:
+    case Op::kParameter:
+    case Op::kStoreRow:
     case Op::kStoreTile:
     case Op::kShade:
       return false;
     default:
-      return true;
+      return !is_stored(op) && !leaves(op);
   }
 }
 

@@ -63,6 +63,7 @@ inline Value rounded_down(Value a) { return make(Op::kFloor, a); }
 inline Value truncated(Value a) { return make(Op::kTruncate, a); }
 inline Value sum_toward_zero(Value a, Value b) { return make(Op::kSum, a, b); }
 inline Value product_toward_zero(Value a, Value b) { return make(Op::kProduct, a, b); }
+inline Value integer_of_float(const Value& a) { return make(Op::kIntegerOf, a); }
 inline Value float_of_integer(Value a) { return make(Op::kFloatOf, a); }
 
 // ---- Of V3D 4.2 and 7.1 (gpu/qpu/run/host_lanes.h)

@@ -1,13 +1,13 @@
-/// The front end makes a graph of what a run of steps of V3D 2.1 does.
+/// The front end makes a graph of what a stretch of instructions of V3D 2.1 does.
 #pragma once
 
 #include "gpu/qpu/graph/graph.h"
-#include "gpu/qpu/run/vc4_program.h"
+#include "gpu/qpu/run/vc4_stretch.h"
 
 namespace v3d::qpu::graph {
 
-/// What the actions of chunk.steps[first].run do, that has steps. Of registers and flags nothing is stored
-/// where the program ends.
-Graph graph_of(const vc4::Chunk& chunk, uint32_t first);
+/// Of registers and flags nothing is stored where the program ends. Instructions count from the first one of
+/// the stretch.
+Graph graph_of(const vc4::Stretch& stretch);
 
 }  // namespace v3d::qpu::graph

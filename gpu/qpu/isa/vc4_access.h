@@ -35,6 +35,16 @@ constexpr uint8_t address_of(ReadPort port) {
   return kAddressNop;
 }
 
+constexpr bool is_sfu(WritePort port) {
+  return port == WritePort::kSfuRecip || port == WritePort::kSfuRecipsqrt || port == WritePort::kSfuExp ||
+         port == WritePort::kSfuLog;
+}
+constexpr bool is_tmu(WritePort port) { return address_of(port) >= address_of(WritePort::kTmu0S); }
+/// Of one that is_tmu(): 0 or 1.
+constexpr uint32_t tmu_of(WritePort port) { return address_of(port) >= address_of(WritePort::kTmu1S); }
+/// Of one that is_tmu(): 0 S, which starts a lookup, 1 T, 2 R, 3 B.
+constexpr uint32_t tmu_parameter_of(WritePort port) { return address_of(port) % 4; }
+
 inline bool writes(const Instruction& i, uint8_t address) {
   return i.waddr_add == address || i.waddr_mul == address;
 }

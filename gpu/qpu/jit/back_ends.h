@@ -23,9 +23,10 @@ std::shared_ptr<const ProgramCode> make_code(Target target, const flow::Flow& fl
 /// Null, or the name of an operation of the graph of which the target's back end makes no code.
 const char* operation_without_code(Target target, const graph::Graph& graph);
 /// A vc4::RunFn that can stand at any address, of a graph whose operations all have code.
-/// @param code  address of the chunk that the graph is of
+/// @param code  address of the first of the graph's instructions
+/// @param is_sure  see vc4::RunCode
 /// @return  empty if it cannot be made
-std::vector<uint8_t> make_run_code(Target target, const graph::Graph& graph, GpuAddr code);
+std::vector<uint8_t> make_run_code(Target target, const graph::Graph& graph, GpuAddr code, bool is_sure);
 
 /// The same of a BlockFn.
 std::vector<uint8_t> make_block_code(Target target, const graph::Graph& graph);

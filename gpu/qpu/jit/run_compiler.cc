@@ -13,7 +13,7 @@
 #include "gpu/qpu/graph/text.h"
 #include "gpu/qpu/graph/vc4_front_end.h"
 #include "gpu/qpu/jit/back_ends.h"
-#include "gpu/qpu/run/vc4_program.h"
+#include "gpu/qpu/run/vc4_stretch.h"
 
 namespace v3d::qpu::jit {
 namespace {
@@ -23,8 +23,10 @@ constexpr uint32_t kCompileCost = 1000;
 
 class GraphCode : public vc4::RunCode {
  public:
-  explicit GraphCode(CodeMemory memory) : memory_(std::move(memory)) {}
-  vc4::RunFn function() const override { return std::bit_cast<vc4::RunFn>(memory_.begin()); }
+  GraphCode(const vc4::Stretch& stretch, bool never_unsure, CodeMemory memory)
+      : RunCode(stretch, never_unsure), memory_(std::move(memory)) {
+    function = std::bit_cast<vc4::RunFn>(memory_.begin());
+  }
   size_t bytes() const override {
     constexpr size_t kPage = 4096;
     return sizeof(*this) + (memory_.size() + kPage - 1) / kPage * kPage;
@@ -35,11 +37,11 @@ class GraphCode : public vc4::RunCode {
 };
 
 /// @param missing  set to the name of an operation that has no code
-std::optional<CodeMemory> memory_of(Target target, const graph::Graph& graph, GpuAddr chunk,
+std::optional<CodeMemory> memory_of(Target target, const graph::Graph& graph, GpuAddr address, bool is_sure,
                                     const char** missing) {
   *missing = operation_without_code(target, graph);
   if (graph.is_full() || *missing) return {};
-  const std::vector<uint8_t> code = make_run_code(target, graph, chunk);
+  const std::vector<uint8_t> code = make_run_code(target, graph, address, is_sure);
   if (code.empty()) return {};
   return CodeMemory::copy_of(code);
 }
@@ -55,18 +57,17 @@ GraphCompiler::GraphCompiler(Target target, uint32_t runs_before)
     : target_(target), runs_before_(runs_before), counters_(std::make_unique<Counters>()) {}
 GraphCompiler::~GraphCompiler() = default;
 
-std::unique_ptr<const vc4::RunCode> GraphCompiler::compile_run(const vc4::Chunk& chunk, uint32_t first) {
+std::unique_ptr<const vc4::RunCode> GraphCompiler::compile(const vc4::Stretch& stretch, bool is_sure) {
   const host_time::Scope host(host_time::Block::kCompiling);
   const auto begin = std::chrono::steady_clock::now();
-  const uint32_t steps = chunk.steps[first].run.steps;
-  const GpuAddr address = chunk.address + first * 8;
+  const auto steps = static_cast<uint32_t>(stretch.steps.size());
   g_longest_compiled.note(steps * kCompileCost);
-  const graph::Graph graph = graph::graph_of(chunk, first);
+  const graph::Graph graph = graph::graph_of(stretch);
   if (lister_)
-    lister_(
-        absl::StrFormat("graph of %d instructions at 0x%08x:\n%s", steps, address, graph::to_text(graph)));
+    lister_(absl::StrFormat("graph of %d instructions at 0x%08x:\n%s", steps, stretch.address,
+                            graph::to_text(graph)));
   const char* missing;
-  std::optional<CodeMemory> memory = memory_of(target_, graph, chunk.address, &missing);
+  std::optional<CodeMemory> memory = memory_of(target_, graph, stretch.address, is_sure, &missing);
   {
     const std::lock_guard lock(counters_->mutex);
     Statistics& s = counters_->statistics;
@@ -80,8 +81,10 @@ std::unique_ptr<const vc4::RunCode> GraphCompiler::compile_run(const vc4::Chunk&
     s.instructions += steps;
     s.code_bytes += memory->size();
   }
-  if (listener_) listener_(*memory, absl::StrFormat("QPU run at 0x%08x, %d instructions", address, steps));
-  return std::make_unique<GraphCode>(*std::move(memory));
+  if (listener_)
+    listener_(*memory, absl::StrFormat("QPU run at 0x%08x, %d instructions", stretch.address, steps));
+  const bool never_unsure = is_sure || target_ != Target::kAvx512;
+  return std::make_unique<GraphCode>(stretch, never_unsure, *std::move(memory));
 }
 
 GraphCompiler::Statistics GraphCompiler::statistics() const {

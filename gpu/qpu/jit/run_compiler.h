@@ -1,4 +1,4 @@
-/// A GraphCompiler compiles runs of steps of V3D 2.1 through a graph (gpu/qpu/graph).
+/// A GraphCompiler compiles stretches of instructions of V3D 2.1 through a graph (gpu/qpu/graph).
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace v3d::qpu::jit {
 class GraphCompiler : public vc4::RunCompiler {
  public:
   struct Statistics {
-    uint64_t runs = 0, instructions = 0, code_bytes = 0;
-    uint64_t refused = 0;             ///< runs for which the host gave no memory, or that were too large
-    uint64_t without_code = 0;        ///< runs with an operation of which the host's emitter makes no code
+    uint64_t runs = 0, instructions = 0, code_bytes = 0;  ///< runs: stretches
+    uint64_t refused = 0;             ///< stretches for which the host gave no memory, or that were too large
+    uint64_t without_code = 0;        ///< those with an operation of which the host's emitter makes no code
     const char* operation = nullptr;  ///< the first of these
     double seconds = 0;
     Executions::Counts executed;  ///< instructions of QPUs
@@ -35,7 +35,7 @@ class GraphCompiler : public vc4::RunCompiler {
   void set_lister(std::function<void(const std::string& text)> lister) { lister_ = std::move(lister); }
 
   uint32_t runs_before() const override { return runs_before_; }
-  std::unique_ptr<const vc4::RunCode> compile_run(const vc4::Chunk& chunk, uint32_t first) override;
+  std::unique_ptr<const vc4::RunCode> compile(const vc4::Stretch& stretch, bool is_sure) override;
   Statistics statistics() const;
 
  private:

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "gpu/base/lanes.h"
+#include "gpu/qpu/isa/vc4_access.h"
 #include "gpu/qpu/run/vc4_alu.h"
 #include "gpu/qpu/run/vc4_ports.h"
 #include "gpu/qpu/run/vc4_program.h"
@@ -122,10 +123,6 @@ constexpr std::array<ActionFn, 8> kUnpack = {copy,
 constexpr std::array<ActionFn, 8> kPackUnorm8 = {
     copy, nullptr, nullptr, pack_unorm8<3>, pack_unorm8<4>, pack_unorm8<5>, pack_unorm8<6>, pack_unorm8<7>};
 
-bool is_sfu(WritePort port) {
-  return port == WritePort::kSfuRecip || port == WritePort::kSfuRecipsqrt || port == WritePort::kSfuExp ||
-         port == WritePort::kSfuLog;
-}
 ActionFn sfu_action(WritePort port) {
   switch (port) {
     case WritePort::kSfuRecip:

@@ -44,43 +44,6 @@ const char* set_flags(Thread& t, const Action& x) {
   return nullptr;
 }
 
-// ---- Packs
-
-// float32 to float16: away from zero if any bit is dropped; too small is +0.
-Lanes half_of(const Lanes& v) {
-  return by_parts<Lanes>(
-      [](Words w) {
-        const Words sign = w >> 16 & 0x8000u;
-        const Words cut_off = reinterpret_cast<Words>((w & 0x1fffu) != 0u);
-        const Words bits =
-            ((w & kMagnitude) >> 13) - cut_off;  // exponent and mantissa; a true comparison is -1
-        const Words half = bits >= 143u << 10 ? Words{} + 0x7c00u : bits - (112u << 10);
-        return bits < 113u << 10 ? Words{} : sign | half;
-      },
-      v);
-}
-
-Lanes narrowed(const Packable& in, int32_t low, int32_t high, uint32_t mask, bool saturate) {
-  // What overflow gives: the ends of the range, by the carry.
-  const uint32_t of_carry = static_cast<uint32_t>(low) & mask,
-                 of_no_carry = static_cast<uint32_t>(high) & mask;
-  return by_parts<Lanes>(
-      [&](Words value, Ints carry, Ints overflow) {
-        const Ints number = reinterpret_cast<Ints>(value);
-        const Ints ends = number < low ? Ints{} + low : number > high ? Ints{} + high : number;
-        const Words clamped = reinterpret_cast<Words>(ends) & mask;
-        const Words of_overflow = carry ? Words{} + of_carry : Words{} + of_no_carry;
-        if (!saturate) return overflow ? of_overflow : value & mask;
-        const Words narrowing = (number >= low) & (number <= high) ? Words{} + mask : clamped;
-        return overflow ? of_overflow & narrowing : clamped;
-      },
-      in.value, in.carry, in.overflow);
-}
-
-Lanes inserted_lanes(uint8_t lane, const Lanes& bits, const Lanes& old) {
-  return by_parts<Lanes>([lane](const Words& x, const Words& y) { return inserted(lane, x, y); }, bits, old);
-}
-
 }  // namespace
 
 AluFn find_alu(Op op) {
@@ -117,14 +80,9 @@ ActionFn flags_action(Op op, bool carries) {
 }
 
 LanesI overflow(Op op, const Lanes& a, const Lanes& b, const Lanes& result) {
-  switch (op) {
-    case Op::kAdd:
-      return as_int((a ^ result) & (b ^ result)) >> 31;
-    case Op::kSub:
-      return as_int((a ^ b) & (a ^ result)) >> 31;
-    default:
-      return LanesI{};
-  }
+  return as_int(by_parts<Lanes>(
+      [op](const Words& x, const Words& y, const Words& z) { return overflow_of(op, x, y, z); }, a, b,
+      result));
 }
 
 Lanes unpacked(uint8_t unpack, bool to_float, const Lanes& v) {
@@ -132,20 +90,11 @@ Lanes unpacked(uint8_t unpack, bool to_float, const Lanes& v) {
 }
 
 Lanes packed_to_a(uint8_t pack, const Packable& result, const Lanes& old) {
-  const bool saturate = pack >= 8;
-  const uint8_t lane = pack & 7;
-  if (lane == 0) {
-    if (!saturate) return result.value;
-    return by_parts<Lanes>(
-        [](Words value, Ints carry, Ints overflow) {
-          const Words of_overflow = carry ? Words{} + kSign : Words{} + kMagnitude;
-          return overflow ? of_overflow : value;
-        },
-        result.value, result.carry, result.overflow);
-  }
-  if (lane >= 3) return inserted_lanes(lane, narrowed(result, 0, 255, 0xff, saturate), old);
-  return inserted_lanes(
-      lane, result.is_float ? half_of(result.value) : narrowed(result, -32768, 32767, 0xffff, saturate), old);
+  return by_parts<Lanes>(
+      [&](const Words& value, const Words& carry, const Words& overflow, const Words& part) {
+        return with_pack_to_a<Words>(pack, {value, carry, overflow, result.is_float}, part);
+      },
+      result.value, as_uint(result.carry), as_uint(result.overflow), old);
 }
 
 Lanes packed_to_unorm8(uint8_t pack, const Lanes& value, const Lanes& old) {

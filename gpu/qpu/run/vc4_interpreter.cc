@@ -12,6 +12,7 @@
 #include "gpu/qpu/run/vc4_alu.h"
 #include "gpu/qpu/run/vc4_ports.h"
 #include "gpu/qpu/run/vc4_step.h"
+#include "gpu/qpu/run/vc4_stretch.h"
 
 namespace v3d::qpu::vc4 {
 
@@ -283,35 +284,9 @@ const char* run_actions(const Chunk& chunk, const StepRun& run, Thread& t) {
   return nullptr;
 }
 
-/// Instructions that a call of run() compiles, or some more: nobody looks at the job meanwhile.
+/// Instructions that a call of run() compiles: nobody looks at the job meanwhile.
 constexpr uint32_t kMostCompiled = 256;
-
-/// The host code of the run that begins at the step. Null: its actions are to be executed.
-/// @param room  see Program::find_code()
-inline RunFn code_of(const Program& program, const Chunk& chunk, const Step& step, const Thread& t,
-                     uint32_t& room) {
-  if (t.uniforms > ~kMaxUniformBytes) [[unlikely]]
-    return nullptr;
-  const RunFn function = chunk.host[step.index].function.load(std::memory_order_acquire);
-  if (function) [[likely]]
-    return function;
-  return program.compiler() ? program.find_code(chunk, step.index, room) : nullptr;
-}
-
-/// As run_actions(). @param compiled  gets the instructions if host code does it
-inline const char* run_steps(const Program& program, const Chunk& chunk, const Step& step, Thread& t,
-                             uint64_t& compiled, uint32_t& room) {
-  if (const RunFn function = code_of(program, chunk, step, t, room)) [[likely]] {
-    const char* const error = function(t);
-    if (error == kThrown) [[unlikely]]
-      std::rethrow_exception(std::exchange(t_thrown, nullptr));
-    if (error != kDeclined) [[likely]] {
-      compiled += step.run.steps;
-      return error;
-    }
-  }
-  return run_actions(chunk, step.run, t);
-}
+static_assert(kMostCompiled >= Stretch::kMostSteps);
 
 /// Tells the compiler, and who asks for the host's time, what was executed, at the end of a call of run().
 class ExecutionCount {
@@ -336,84 +311,165 @@ class ExecutionCount {
   const uint64_t before_;
 };
 
-// Who is watched executes instructions, and so does who waits for what they began; others execute actions.
+/// A call of run(). Who is watched executes instructions, and so does who waits for what they began; others
+/// execute host code, or actions.
 template <bool observed>
-Stop execute(const Program& program, Thread& t) {
-  const Bases bases(t);
-  ExecutionCount count(program, t);
-  uint32_t room = kMostCompiled;
-  StepCursor<Program, Chunk, Thread> cursor(program, t);
-  const auto too_large = [&] {
-    t.hang = kProgramTooLarge;
-    return cursor.stop(Stop::kHang);
+class Execution {
+ public:
+  Execution(const Program& program, Thread& t)
+      : program_(program), t_(t), bases_(t), count_(program, t), cursor_(program, t) {}
+
+  Stop run() {
+    if (!cursor_.enter()) return too_large();
+    careful_ = observed || any(t_.pending.events);
+    for (;;) {
+      const Step& step = cursor_.step();
+      Next next = Next::kNotDone;
+      if (!careful_) [[likely]] {
+        next = run_code(step);
+        if (next == Next::kNotDone) next = run_run(step);
+      }
+      if (next == Next::kNotDone) next = run_one(step);
+      if (next == Next::kStop) return stop_;
+    }
+  }
+
+ private:
+  enum class Next : uint8_t {
+    kNotDone,
+    kGoOn,
+    kStop,  ///< with stop_
   };
 
-  if (!cursor.enter()) return too_large();
-  bool careful = observed || any(t.pending.events);
-  for (;;) {
-    const Step& step = cursor.step();
-    if (step.run.steps != 0 && !careful && cursor.affords(step.run.steps)) [[likely]] {
-      const StepRun& run = step.run;
-      cursor.set_pc();
-      const GpuAddr begin = t.pc;
-      const char* const error = run_steps(program, cursor.chunk(), step, t, count.compiled, room);
-      cursor.charge(error ? (t.pc - begin) / 8 + 1 : run.steps);
-      if (t_fault_cost != 0) [[unlikely]]
-        cursor.pay(std::exchange(t_fault_cost, 0));
-      if (error) [[unlikely]] {
-        t.hang = error;
-        return cursor.stop(Stop::kHang);
+  Stop too_large() {
+    t_.hang = kProgramTooLarge;
+    return cursor_.stop(Stop::kHang);
+  }
+  Next stop(Stop why) {
+    stop_ = cursor_.stop(why);
+    return Next::kStop;
+  }
+  Next hang(const char* why) {
+    t_.hang = why;
+    return stop(Stop::kHang);
+  }
+  /// At thread.pc.
+  Next enter() {
+    if (cursor_.enter()) return Next::kGoOn;
+    stop_ = too_large();
+    return Next::kStop;
+  }
+  void pay_for_faults() {
+    if (t_fault_cost != 0) [[unlikely]]
+      cursor_.pay(std::exchange(t_fault_cost, 0));
+  }
+
+  /// The host code that begins at the step. Null: there is none.
+  const RunCode* code_of(const Step& step) {
+    if (!step.compiles || t_.uniforms > ~kMaxUniformBytes) return nullptr;
+    const Chunk& chunk = cursor_.chunk();
+    const RunCode* const code = chunk.host[step.index].code.load(std::memory_order_acquire);
+    if (code) [[likely]]
+      return code;
+    // Only where something other than actions led: else each of their runs would have code of its own.
+    return program_.compiler() && at_begin_ ? program_.find_code(chunk, step.index, room_) : nullptr;
+  }
+
+  Next run_code(const Step& step) {
+    const RunCode* const code = code_of(step);
+    if (!code || !cursor_.affords(code->steps)) return Next::kNotDone;
+    cursor_.set_pc();
+    const GpuAddr begin = t_.pc;
+    const char* const error = code->function(t_);
+    if (error) [[unlikely]] {
+      if (error == kDeclined) return Next::kNotDone;
+      if (error == kUnsure) {
+        program_.note_unsure(cursor_.chunk(), step.index, room_);
+        return Next::kNotDone;
       }
-      if (run.ends) {
-        t.pc = begin + run.steps * 8u;
-        return cursor.stop(Stop::kEnd);
-      }
-      cursor.advance(run.steps);
-      continue;
+      if (error == kThrown) std::rethrow_exception(std::exchange(t_thrown, nullptr));
     }
-    cursor.set_pc();
-    if (step.kind == Step::Kind::kEnd) {
-      if (!cursor.enter()) return too_large();
-      continue;
+    const uint32_t steps = !error           ? code->steps
+                           : error == kLeft ? (t_.pc - begin) / 8
+                                            : (t_.pc - begin) / 8 + 1;
+    count_.compiled += steps;
+    cursor_.charge(steps);
+    pay_for_faults();
+    if (error && error != kLeft) return hang(error);
+    t_.pc = begin + steps * 8u;
+    at_begin_ = true;
+    if (!error && code->ends) return stop(Stop::kEnd);
+    careful_ = observed || any(t_.pending.events);
+    return enter();
+  }
+
+  Next run_run(const Step& step) {
+    const StepRun& run = step.run;
+    if (run.steps == 0 || !cursor_.affords(run.steps)) return Next::kNotDone;
+    cursor_.set_pc();
+    const GpuAddr begin = t_.pc;
+    const char* const error = run_actions(cursor_.chunk(), run, t_);
+    cursor_.charge(error ? (t_.pc - begin) / 8 + 1 : run.steps);
+    pay_for_faults();
+    if (error) [[unlikely]]
+      return hang(error);
+    if (run.ends) {
+      t_.pc = begin + run.steps * 8u;
+      return stop(Stop::kEnd);
     }
-    if (cursor.spent()) break;
+    at_begin_ = false;
+    cursor_.advance(run.steps);
+    return Next::kGoOn;
+  }
+
+  Next run_one(const Step& step) {
+    cursor_.set_pc();
+    if (step.kind == Step::Kind::kEnd) return enter();
+    if (cursor_.spent()) return stop(Stop::kBudget);
     // A branch in the last delay slot of another finds that this one takes effect.
-    Events& e = t.pending.events;
+    Events& e = t_.pending.events;
     const uint8_t branch_in = e.branch_in;
-    const GpuAddr target = t.pending.branch_target;
+    const GpuAddr target = t_.pending.branch_target;
     const bool jumps = counts_down(e.branch_in);
-    const uint64_t word = cursor.chunk().words[step.index];
-    if constexpr (observed) t.observer->before(t, word);
-    const Outcome outcome = run_step(step, t, bases);
+    const uint64_t word = cursor_.chunk().words[step.index];
+    if constexpr (observed) t_.observer->before(t_, word);
+    const Outcome outcome = run_step(step, t_, bases_);
     if (outcome == Outcome::kWait) {
       e.branch_in = branch_in;
-      return cursor.stop(Stop::kWait);
+      return stop(Stop::kWait);
     }
-    cursor.charge();
-    if (t.pending.dma_elements != 0)
-      t.moves += cursor.charge_more(std::exchange(t.pending.dma_elements, 0) / kLanes);
-    if (t_fault_cost != 0) [[unlikely]]
-      cursor.pay(std::exchange(t_fault_cost, 0));
-    if constexpr (observed) t.observer->after(t, word, outcome == Outcome::kHang ? t.hang : nullptr);
-    if (outcome == Outcome::kHang) return cursor.stop(Stop::kHang);
-    const After after = finish_instruction(step.signal, target, jumps, t);
-    if constexpr (observed) t.observer->finished(t, after);
-    careful = observed || any(e);
-    if (after == After::kEnd) return cursor.stop(Stop::kEnd);
-    if (after == After::kContinue)
-      cursor.advance();
-    else if (!cursor.enter())
-      return too_large();
+    cursor_.charge();
+    if (t_.pending.dma_elements != 0)
+      t_.moves += cursor_.charge_more(std::exchange(t_.pending.dma_elements, 0) / kLanes);
+    pay_for_faults();
+    if constexpr (observed) t_.observer->after(t_, word, outcome == Outcome::kHang ? t_.hang : nullptr);
+    if (outcome == Outcome::kHang) return stop(Stop::kHang);
+    const After after = finish_instruction(step.signal, target, jumps, t_);
+    if constexpr (observed) t_.observer->finished(t_, after);
+    careful_ = observed || any(e);
+    at_begin_ = !step.compiles || jumps;
+    if (after == After::kEnd) return stop(Stop::kEnd);
+    if (after == After::kJump) return enter();
+    cursor_.advance();
+    return Next::kGoOn;
   }
-  cursor.set_pc();
-  return cursor.stop(Stop::kBudget);
-}
+
+  const Program& program_;
+  Thread& t_;
+  const Bases bases_;
+  ExecutionCount count_;
+  StepCursor<Program, Chunk, Thread> cursor_;
+  uint32_t room_ = kMostCompiled;
+  bool careful_ = false;
+  bool at_begin_ = true;  ///< something other than a run of actions led here
+  Stop stop_ = Stop::kEnd;
+};
 
 }  // namespace
 
 Stop run(const Program& program, Thread& thread) {
   thread.pc &= ~7u;
-  return thread.observer ? execute<true>(program, thread) : execute<false>(program, thread);
+  return thread.observer ? Execution<true>(program, thread).run() : Execution<false>(program, thread).run();
 }
 
 Stop run_by_turns(std::span<const UserThread> threads, size_t& failed) {

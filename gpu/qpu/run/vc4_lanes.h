@@ -173,6 +173,59 @@ inline W with_unorm8(uint8_t pack, const W& value, const W& old) {
   return inserted(pack, truncated(sum_to_nearest(scaled, of_same_kind(value, 0x3f000000u))), old);
 }
 
+/// What a result is packed from. Of the last two each lane is all ones or 0.
+template <typename W>
+struct PackableOf {
+  W value, carry, overflow;
+  bool is_float;
+};
+
+/// float32 to float16: away from zero if any bit is dropped; too small is +0.
+template <typename W>
+inline W half_of_float(const W& v) {
+  const W zero = of_same_kind(v, 0), kept = equal_words(v & 0x1fffu, zero);
+  const W bits = ((v & kMagnitude) >> 13) + 1u + kept;  // exponent and mantissa; a mask is -1
+  const W half =
+      choose(above(of_same_kind(v, 143u << 10), bits), bits - (112u << 10), of_same_kind(v, 0x7c00u));
+  return choose(above(of_same_kind(v, 113u << 10), bits), zero, (v >> 16 & 0x8000u) | half);
+}
+
+/// An integer in the bits of the mask. @param low, high  the ends of its range
+template <typename W>
+inline W narrowed(const PackableOf<W>& in, int32_t low, int32_t high, uint32_t mask, bool saturate) {
+  const W least_of_all = of_same_kind(in.value, static_cast<uint32_t>(low)),
+          most = of_same_kind(in.value, static_cast<uint32_t>(high));
+  const W of_overflow = choose(in.carry, least_of_all & mask, most & mask);
+  if (!saturate) return choose(in.overflow, of_overflow, in.value & mask);
+  const W clamped = greatest(least(in.value, most), least_of_all);
+  const W narrowing = choose(equal_words(clamped, in.value), of_same_kind(in.value, mask), clamped & mask);
+  return choose(in.overflow, of_overflow & narrowing, clamped & mask);
+}
+
+/// Without pm, into file A.
+template <typename W>
+inline W with_pack_to_a(uint8_t pack, const PackableOf<W>& in, const W& old) {
+  const bool saturate = pack >= 8;
+  const uint8_t lane = pack & 7;
+  if (lane == 0) {
+    if (!saturate) return in.value;
+    const W of_overflow = choose(in.carry, of_same_kind(in.value, kSign), of_same_kind(in.value, kMagnitude));
+    return choose(in.overflow, of_overflow, in.value);
+  }
+  if (lane >= 3) return inserted(lane, narrowed(in, 0, 255, 0xff, saturate), old);
+  return inserted(lane, in.is_float ? half_of_float(in.value) : narrowed(in, -32768, 32767, 0xffff, saturate),
+                  old);
+}
+
+/// Signed overflow of sums and differences.
+template <typename W>
+inline W overflow_of(Op op, const W& a, const W& b, const W& result) {
+  const W last = of_same_kind(a, 31);
+  if (op == Op::kAdd) return shifted_right_signed((a ^ result) & (b ^ result), last);
+  if (op == Op::kSub) return shifted_right_signed((a ^ b) & (a ^ result), last);
+  return of_same_kind(a, 0);
+}
+
 // ---- Special functions: their bits are not published
 //
 // Each is sfu_argument(), then a function of gpu/qpu/run/sfu.h, then sfu_result(). 2^x and log2 are as far

@@ -32,32 +32,14 @@ const char* pop_parameter(Thread& t, Lookup& lookup) {
 const char* start_lookup(Thread& t, int number, const Lanes& s) {
   Thread::Pending::Unit& unit = t.pending.tmu[number];
   Lookup& lookup = unit.lookup;
-  if (!lookup.has_t && !lookup.has_r && !lookup.has_b) {
-    // S alone: words at the lanes' addresses.
+  if (!lookup.has_t && !lookup.has_r && !lookup.has_b) {  // S alone
     if (t.observer) [[unlikely]]
       t.observer->direct_lookup(t, number, s);
-    Lanes word;
-    for (int lane = 0; lane < kLanes; ++lane) word[lane] = t.memory.load<uint32_t>(uint32_t{s[lane]} & ~3u);
-    return push_result(unit, word);
+    return push_result(unit, read_words(t, s));
   }
   if (const char* error = pop_parameter(t, lookup)) return error;
-  if (!t.tmu) return "texture lookup in a program without TMU";
-  lookup.unit = static_cast<uint8_t>(number);
-  lookup.s = s;
-  Lanes words[2];
-  const int count = t.tmu->texture(t, lookup, words);
-  if (t.observer) [[unlikely]]
-    t.observer->texture_lookup(t, lookup);
-  // What was not written is 0 in the next one.
-  if (lookup.has_t) lookup.t = Lanes{};
-  if (lookup.has_r) lookup.r = Lanes{};
-  if (lookup.has_b) lookup.b = Lanes{};
-  lookup.has_t = lookup.has_r = lookup.has_b = false;
-  lookup.parameters = 0;
-  for (uint32_t& word : lookup.p) word = 0;
-  for (int n = 0; n < count; ++n)
-    if (const char* error = push_result(unit, words[n])) return error;
-  return nullptr;
+  if (!t.tmu) return kNoTmu;
+  return push_result(unit, look_up(t, number, s));
 }
 
 const char* write_tmu(Thread& t, WritePort port, const Lanes& value) {
@@ -131,6 +113,30 @@ void setup_vpm_write(Thread& t, uint32_t setup) {
 }
 
 }  // namespace
+
+Lanes read_words(const Thread& t, const Lanes& addresses) {
+  Lanes words;
+  for (int lane = 0; lane < kLanes; ++lane)
+    words[lane] = t.memory.load<uint32_t>(uint32_t{addresses[lane]} & ~3u);
+  return words;
+}
+
+Lanes look_up(Thread& t, int unit, const Lanes& s) {
+  Lookup& lookup = t.pending.tmu[unit].lookup;
+  lookup.unit = static_cast<uint8_t>(unit);
+  lookup.s = s;
+  const Lanes word = t.tmu->texture(t, lookup);
+  if (t.observer) [[unlikely]]
+    t.observer->texture_lookup(t, lookup);
+  // What was not written is 0 in the next one.
+  if (lookup.has_t) lookup.t = Lanes{};
+  if (lookup.has_r) lookup.r = Lanes{};
+  if (lookup.has_b) lookup.b = Lanes{};
+  lookup.has_t = lookup.has_r = lookup.has_b = false;
+  lookup.parameters = 0;
+  for (uint32_t& parameter : lookup.p) parameter = 0;
+  return word;
+}
 
 Lanes read_port(Thread& t, ReadPort port, Files file) {
   switch (port) {

@@ -10,6 +10,7 @@ namespace v3d::qpu::vc4 {
 
 // Why threads hang.
 inline constexpr const char* kEmptyQueue = "a load from a TMU without an outstanding lookup";
+inline constexpr const char* kNoTmu = "texture lookup in a program without TMU";
 inline constexpr const char* kNoTileBuffer = "access to the tile buffer in a program without one";
 
 inline uint32_t next_uniform(Thread& t) {
@@ -26,6 +27,12 @@ void land_varying(Thread& t);
 /// @param exec  lanes in which the condition holds; most ports take all lanes
 /// @return  nullptr, or why the thread hangs
 const char* write_port(Thread& t, WritePort port, const Lanes& value, LaneMask exec);
+
+/// The word at each lane's address, whose low two bits do not count.
+Lanes read_words(const Thread& t, const Lanes& addresses);
+/// Executes thread.pending.tmu[unit].lookup, whose parameters but S are there, and which is as new then.
+/// thread.tmu is there.
+Lanes look_up(Thread& t, int unit, const Lanes& s);
 
 /// The oldest result of a TMU. False if it has none, which hangs the hardware.
 bool pop_tmu(Thread& t, int unit, Lanes& word);

@@ -6,10 +6,16 @@
 #include <vector>
 
 #include "gpu/qpu/run/vc4_actions.h"
+#include "gpu/qpu/run/vc4_stretch.h"
 
 namespace v3d::qpu::vc4 {
 
 namespace {
+
+/// How often code may be unsure before there is some that never is.
+constexpr uint32_t kMostUnsure = 64;
+/// Instructions that are compiled of a program, for each that is decoded: stretches may have the same ones.
+constexpr size_t kCompiledPerDecoded = 4;
 
 /// Actions of one step.
 struct OwnActions {
@@ -33,8 +39,8 @@ AllActions make_actions(Chunk& chunk) {
   return own;
 }
 
-/// After which a run ends: who finds no memory at sixteen addresses is to pay for that before the next
-/// lookup.
+/// After which a run of actions ends: who finds no memory at sixteen addresses is to pay for that before the
+/// next lookup.
 bool starts_lookup(const Step& step) {
   const auto is_s = [](const Half& half) {
     return half.to.port == WritePort::kTmu0S || half.to.port == WritePort::kTmu1S;
@@ -68,6 +74,7 @@ std::unique_ptr<const Chunk> decode_chunk(Memory memory, GpuAddr address) {
   for (uint32_t n = 0; n < Chunk::kWords; ++n) {
     chunk->steps[n] = make_step(decode(chunk->words[n]));
     chunk->steps[n].index = static_cast<uint8_t>(n);
+    chunk->steps[n].compiles = may_be_compiled(chunk->steps[n]);
   }
   make_runs(*chunk);
   chunk->steps[Chunk::kWords].kind = Step::Kind::kEnd;
@@ -97,7 +104,12 @@ const Chunk* Program::make_chunk(Memory memory, GpuAddr address) const {
   return chunk;
 }
 
-RunFn Program::find_code(const Chunk& chunk, uint32_t first, uint32_t& room) const {
+const Chunk* Program::known_chunk(GpuAddr address) const {
+  const auto found = chunks_.find(address);
+  return found == chunks_.end() ? nullptr : found->second.get();
+}
+
+const RunCode* Program::find_code(const Chunk& chunk, uint32_t first, uint32_t& room) const {
   Chunk::HostCode& host = chunk.host[first];
   const uint32_t executed = host.executed.load(std::memory_order_relaxed);
   if (executed == Chunk::kRefused) return nullptr;
@@ -105,28 +117,41 @@ RunFn Program::find_code(const Chunk& chunk, uint32_t first, uint32_t& room) con
     host.executed.store(executed + 1, std::memory_order_relaxed);  // some may be lost
     return nullptr;
   }
-  if (room == 0) return nullptr;
-  const RunFn function = compile(chunk, first);
-  room -= std::min<uint32_t>(room, chunk.steps[first].run.steps);
-  return function;
+  return compile(chunk, first, false, room);
 }
 
-RunFn Program::compile(const Chunk& chunk, uint32_t first) const {
+void Program::note_unsure(const Chunk& chunk, uint32_t first, uint32_t& room) const {
+  Chunk::HostCode& host = chunk.host[first];
+  const uint32_t unsure = host.unsure.load(std::memory_order_relaxed) + 1;
+  host.unsure.store(unsure, std::memory_order_relaxed);
+  if (unsure >= kMostUnsure && !host.code.load(std::memory_order_relaxed)->is_sure)
+    compile(chunk, first, true, room);
+}
+
+const RunCode* Program::compile(const Chunk& chunk, uint32_t first, bool is_sure, uint32_t& room) const {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return nullptr;
   Chunk::HostCode& host = chunk.host[first];
-  if (const RunFn function = host.function.load(std::memory_order_relaxed)) return function;
+  if (const RunCode* code = host.code.load(std::memory_order_relaxed); code && code->is_sure >= is_sure)
+    return code;
+  const Stretch stretch = stretch_at(chunk, first, [this](GpuAddr address) { return known_chunk(address); });
+  const size_t steps = stretch.steps.size();
+  if (!stretch.is_known || steps > room) return nullptr;
   host.executed.store(Chunk::kRefused, std::memory_order_relaxed);
-  std::unique_ptr<const RunCode> code = compiler_->compile_run(chunk, first);
-  if (!code) return nullptr;
-  const size_t pieces = ProgramRoom::pieces_of(code->bytes());
+  host.unsure.store(0, std::memory_order_relaxed);
+  if (steps == 0 || compiled_ > kCompiledPerDecoded * Chunk::kWords * chunks_.size()) return nullptr;
+  room -= static_cast<uint32_t>(steps);
+  compiled_ += steps;
+  std::unique_ptr<const RunCode> made = compiler_->compile(stretch, is_sure);
+  if (!made) return nullptr;
+  const size_t pieces = ProgramRoom::pieces_of(made->bytes());
   codes_.reserve(codes_.size() + 1);
   if (!room_->take_for_code(pieces)) return nullptr;
   code_pieces_ += pieces;
-  const RunFn function = code->function();
-  codes_.push_back(std::move(code));
-  host.function.store(function, std::memory_order_release);
-  return function;
+  const RunCode* const code = made.get();
+  codes_.push_back(std::move(made));
+  host.code.store(code, std::memory_order_release);
+  return code;
 }
 
 bool Program::matches(Memory memory) const {

@@ -30,11 +30,12 @@ struct Chunk {
   static constexpr uint32_t kActions = 240;
   Action actions[kActions];
 
-  /// Of the run that begins at a step: its host code, of which there may never be any, and how often it was
-  /// executed before.
+  /// Of the stretch that begins at a step: its host code, of which there may never be any, how often it was
+  /// executed before, and how often the code was unsure.
   struct HostCode {
-    std::atomic<RunFn> function{nullptr};
+    std::atomic<const RunCode*> code{nullptr};
     std::atomic<uint32_t> executed{0};
+    std::atomic<uint32_t> unsure{0};
   };
   static constexpr uint32_t kRefused = ~0u;  ///< HostCode::executed: there will be none
   mutable HostCode host[kWords];
@@ -68,10 +69,12 @@ class Program {
   }
 
   RunCompiler* compiler() const { return compiler_; }
-  /// A run without host code is about to be executed: makes some when it is worth it, and nobody else makes
-  /// some at the moment. @return  null: there is none
-  /// @param room  instructions that may be compiled, less those that were then; the last run may have more
-  RunFn find_code(const Chunk& chunk, uint32_t first, uint32_t& room) const;
+  /// Instructions without host code are about to be executed: makes some when it is worth it, and nobody else
+  /// makes some at the moment. @return  null: there is none
+  /// @param room  instructions that may be compiled, less those that were then
+  const RunCode* find_code(const Chunk& chunk, uint32_t first, uint32_t& room) const;
+  /// The code that begins at a step was unsure: if it is so often, others take its place.
+  void note_unsure(const Chunk& chunk, uint32_t first, uint32_t& room) const;
 
   /// Whether the words in memory are still those that were decoded.
   bool matches(Memory memory) const;
@@ -79,7 +82,9 @@ class Program {
  private:
   static constexpr uint32_t kNear = 64;
   const Chunk* make_chunk(Memory memory, GpuAddr address) const;
-  RunFn compile(const Chunk& chunk, uint32_t first) const;
+  /// With the lock. Null: it was not decoded.
+  const Chunk* known_chunk(GpuAddr address) const;
+  const RunCode* compile(const Chunk& chunk, uint32_t first, bool is_sure, uint32_t& room) const;
 
   const GpuAddr entry_;
   const std::shared_ptr<ProgramRoom> room_;
@@ -88,7 +93,7 @@ class Program {
   mutable std::mutex mutex_;
   mutable std::unordered_map<GpuAddr, std::unique_ptr<const Chunk>> chunks_;  // all, guarded by mutex_
   mutable std::vector<std::unique_ptr<const RunCode>> codes_;  // guarded by mutex_, as is what follows
-  mutable size_t code_pieces_ = 0;
+  mutable size_t code_pieces_ = 0, compiled_ = 0;              // the latter: instructions
 };
 
 }  // namespace v3d::qpu::vc4

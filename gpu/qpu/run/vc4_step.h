@@ -49,7 +49,7 @@ struct Half {
   Op op = Op::kNop;
 };
 
-/// A step and those after it that execute as actions, one after the other.
+/// A step and those after it that execute as actions, one after the other, up to a lookup.
 struct StepRun {
   uint16_t first = 0, end = 0;  ///< its actions, in those of the chunk
   uint8_t steps = 0;            ///< 0: the step has no actions
@@ -72,7 +72,8 @@ struct Step {
   bool rotates = false;
   uint8_t rotate_code = 0;
   bool is_semaphore = false, has_immediate = false;
-  uint8_t index = 0;  ///< in the chunk
+  uint8_t index = 0;      ///< in the chunk
+  bool compiles = false;  ///< it may be part of host code: vc4_stretch.h
   StepRun run;
   Instruction instruction;
   const char* flaw = nullptr;  ///< of kInvalid

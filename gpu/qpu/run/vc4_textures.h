@@ -16,18 +16,19 @@ class Textures final : public Tmu {
 
   void set_footprint(tmu::Footprint* footprint) override { unit_.set_footprint(footprint); }
 
-  int texture(Thread&, const Lookup& lookup, Lanes words[2]) override {
+  Lanes texture(Thread&, const Lookup& lookup) override {
     tmu::PackedLookup packed;
-    for (size_t i = 0; i < packed.p.size(); ++i) packed.p[i] = lookup.p[i];
+    // One by one, as they were written just before: a processor waits that reads them together.
+    const volatile uint32_t* const p = lookup.p;
+    for (size_t i = 0; i < packed.p.size(); ++i) packed.p[i] = p[i];
     packed.written = static_cast<uint8_t>((lookup.has_t ? tmu::kT : 0) | (lookup.has_r ? tmu::kR : 0) |
                                           (lookup.has_b ? tmu::kB : 0));
     packed.live = live_;
     packed.s = lookup.s;
     packed.t = lookup.t;
-    packed.r = lookup.r;
-    packed.b = lookup.b;
-    words[0] = unit_.packed(packed);
-    return 1;
+    packed.r = lookup.has_r ? Lanes(lookup.r) : Lanes{};
+    if (lookup.has_b) packed.b = lookup.b;  // else nobody looks at it
+    return unit_.packed(packed);
   }
 
  private:

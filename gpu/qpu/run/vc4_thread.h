@@ -8,6 +8,7 @@
 #include "gpu/base/lanes.h"
 #include "gpu/base/memory.h"
 #include "gpu/qpu/isa/vc4.h"
+#include "gpu/qpu/run/thread.h"
 #include "gpu/qpu/run/vc4_vpm.h"
 
 namespace v3d::tmu {
@@ -47,8 +48,8 @@ struct Lookup {
 class Tmu {
  public:
   virtual ~Tmu() = default;
-  /// @return  how many words go to r4, one after the other: 1, or 2 of formats with 64 bits
-  virtual int texture(Thread& thread, const Lookup& lookup, Lanes words[2]) = 0;
+  /// @return  the word that goes to r4
+  virtual Lanes texture(Thread& thread, const Lookup& lookup) = 0;
   /// Lookups leave there what they touched. Null: nobody asks.
   virtual void set_footprint(tmu::Footprint* /*footprint*/) {}
 };
@@ -60,11 +61,7 @@ struct Shared {
   const Thread* mutex = nullptr;  ///< its owner
 };
 
-/// One component of a varying: vc4-qpu.md 4.7.
-struct Varying {
-  AlignedLanes vp;  ///< float, not multiplied with W
-  AlignedLanes c;   ///< float
-};
+using qpu::Varying;
 
 class Observer;
 
@@ -127,7 +124,8 @@ struct Thread {
     VpmQueue vpm_reads;
     VpmBlock vpm_write;
     VpmDma dma;
-    uint32_t dma_elements;  // moved and not charged yet
+    uint32_t dma_elements;   // moved and not charged yet
+    uint32_t met_no_memory;  // of host code: its last lookup did
     struct Unit {
       Lookup lookup;
       uint32_t head, tail;  // free running

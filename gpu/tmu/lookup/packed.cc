@@ -109,6 +109,7 @@ Lanes read_plain(const Call& call, Lanes address) {
   const Format& format = *call.plan.rules.format;
   if (call.texels.footprint) call.texels.footprint->add(address, call.active, format.cpp);
   const Memory memory = call.texels.memory;
+  if (call.plan.in_order) return gather(memory, address, call.active) | call.plan.always_set;
   return format.bytes(format.cpp == 4 ? gather(memory, address, call.active)
                                       : gather_small(memory, address, call.active, format.cpp));
 }
@@ -175,7 +176,7 @@ Lanes blend_four(const Lanes (&v)[4], Lanes ws, Lanes wt) {
   return blend_bytes(blend_bytes(v[0], v[1], ws), blend_bytes(v[2], v[3], ws), wt);
 }
 
-Lanes sample_nearest(const Call& call, const PackedLevel& level) {
+[[gnu::flatten]] Lanes sample_nearest(const Call& call, const PackedLevel& level) {
   const Plan& rules = call.plan.rules;
   LanesI outside = {};
   const LanesI x = index_of(rules, call.at, 0, level.width, outside),
@@ -188,7 +189,7 @@ Lanes sample_nearest(const Call& call, const PackedLevel& level) {
   return rules.has_border ? select(outside, call.border, texel) : texel;
 }
 
-Lanes sample_linear(const Call& call, const PackedLevel& level) {
+[[gnu::flatten]] Lanes sample_linear(const Call& call, const PackedLevel& level) {
   const Plan& rules = call.plan.rules;
   const Tap x = tap_of(rules, call.at, 0, level.width), y = tap_of(rules, call.at, 1, level.height);
   Lanes v[4];
@@ -247,18 +248,101 @@ LanesF level_of_detail(const Plan& rules, const PackedLookup& lookup, const Deri
   return lod;
 }
 
+/// Floats as threads of the host have them: compiled programs call lookups while denormals are zeros.
+#ifdef __x86_64__
+class HostFloats {
+ public:
+  HostFloats() : before_(__builtin_ia32_stmxcsr()) { set(kHostMode); }
+  ~HostFloats() { set(before_); }
+  HostFloats(const HostFloats&) = delete;
+  HostFloats& operator=(const HostFloats&) = delete;
+
+ private:
+  static constexpr unsigned kHostMode = 0x1f80, kFlags = 0x3f;
+  void set(unsigned mode) const {
+    if ((before_ & ~kFlags) != kHostMode) __builtin_ia32_ldmxcsr(mode);
+  }
+  const unsigned before_;
+};
+#else
+struct HostFloats {};
+#endif
+
 Lanes run_sample(const PackedPlan& plan, TexelMemory& texels, const PackedLookup& lookup, LaneMask active) {
+  [[maybe_unused]] HostFloats floats;
   Call call{plan, texels, active, {}, {}, {}};
   const Plan& rules = plan.rules;
   const Derivatives derivatives = set_up(call, lookup);
-  if (!rules.needs_lod) return sample_level(call, LanesI{}, rules.sampler.mag_nearest ? kAllLanes : 0);
-  if (all_magnified(rules, derivatives, active))
+  if (!rules.needs_lod || all_magnified(rules, derivatives, active)) {
+    if (plan.run_base) return plan.run_base(plan, texels, lookup, active);
     return sample_level(call, LanesI{}, rules.sampler.mag_nearest ? kAllLanes : 0);
+  }
   const LevelChoice choice =
       choose_levels(rules, level_of_detail(rules, lookup, derivatives), plan.most_magnified);
   const Lanes first = sample_level(call, choice.level, choice.nearest);
   if (!(choice.blended & active)) return first;
   return blend_bytes(first, sample_level(call, choice.next, choice.nearest), as_uint(choice.weight));
+}
+
+// ---- Lookups of texels of four bytes in one level, which most are: all in one function, by what is the same
+// for all lanes
+
+constexpr uint32_t kAlpha = 0xff000000u;
+
+/// Whether texels are R, G, B and A as lookups give them, or so but for A, which then is 255.
+bool has_bytes_in_order(const Format& format) {
+  const Packing& packing = format.packing;
+  const auto is_byte = [&](int c) { return packing.channels[c] == Channel{static_cast<uint8_t>(8 * c), 8}; };
+  return !format.compressed() && format.cpp == 4 && packing.number == Number::kUnorm && is_byte(0) &&
+         is_byte(1) && is_byte(2) && (is_byte(3) || packing.channels[3].bits == 0);
+}
+
+template <bool kTiled>
+PackedLevel base_level(const PackedLevels& levels) {
+  return {splat(uint32_t{levels.address[0]}), splat_int(levels.width[0]), splat_int(levels.height[0]),
+          kTiled ? ~Lanes{} : Lanes{}, splat(uint32_t{levels.pitch[0]})};
+}
+
+/// As run_sample(), and the same where denormals are zeros: they are less than any part of a texel that
+/// counts.
+template <bool kLinear, bool kTiled>
+[[gnu::flatten]] Lanes run_base_level(const PackedPlan& plan, TexelMemory& texels, const PackedLookup& lookup,
+                                      LaneMask active) {
+  const Plan& rules = plan.rules;
+  const PackedLevel level = base_level<kTiled>(plan.levels);
+  const LanesF t = as_float(lookup.t);
+  Coordinates at;
+  at.at[0] = reduce(rules.sampler.wrap[0], as_float(lookup.s));
+  at.at[1] = reduce(rules.sampler.wrap[1], rules.texture.flip_y ? 1.0f - t : t);
+  const auto texel = [&](const PackedColumn& x, const PackedRow& y) {
+    const Lanes address = address_of(x, y);
+    if (texels.footprint) [[unlikely]]
+      texels.footprint->add(address, active, sizeof(uint32_t));
+    return gather(texels.memory, address, active);
+  };
+  if constexpr (!kLinear) {
+    LanesI outside;
+    const LanesI x = index_of(rules, at, 0, level.width, outside),
+                 y = index_of(rules, at, 1, level.height, outside);
+    return texel(column_of(rules, level, as_uint(x)), row_of(rules, level, as_uint(y))) | plan.always_set;
+  } else {
+    const Tap x = tap_of(rules, at, 0, level.width), y = tap_of(rules, at, 1, level.height);
+    const PackedColumn left = column_of(rules, level, as_uint(x.index[0])),
+                       right = column_of(rules, level, as_uint(x.index[1]));
+    const PackedRow above = row_of(rules, level, as_uint(y.index[0])),
+                    below = row_of(rules, level, as_uint(y.index[1]));
+    const Lanes v[4] = {texel(left, above), texel(right, above), texel(left, below), texel(right, below)};
+    return blend_four(v, as_uint(x.weight), as_uint(y.weight)) | plan.always_set;
+  }
+}
+
+/// Null: the texels, or where they are, are not so simple.
+RunPacked base_function(const PackedPlan& plan) {
+  const Plan& rules = plan.rules;
+  if (!plan.in_order || rules.cube || rules.has_border) return nullptr;
+  const bool is_tiled = plan.levels.tiled[0] != 0;
+  if (rules.sampler.mag_nearest) return is_tiled ? run_base_level<false, true> : run_base_level<false, false>;
+  return is_tiled ? run_base_level<true, true> : run_base_level<true, false>;
 }
 
 Lanes run_nothing_packed(const PackedPlan&, TexelMemory&, const PackedLookup&, LaneMask) { return Lanes{}; }
@@ -326,20 +410,29 @@ void make_packed_plan(const PackedPlan::Key& key, chip::Generation generation, P
   rules.needs_lod = !one_level || sampler.mag_nearest != sampler.min_nearest;
   rules.magnifies_below_one = !rules.explicit_lod && !(key.written & kB);
   rules.cost = lookup_cost(rules);
-  if (!is_left_out(Stage::kLookups)) plan.run = run_sample;
+  if (is_left_out(Stage::kLookups)) return;
+  plan.in_order = has_bytes_in_order(*rules.format);
+  plan.always_set = plan.in_order && rules.format->packing.channels[3].bits == 0 ? kAlpha : 0;
+  plan.run_base = base_function(plan);
+  plan.run = !rules.needs_lod && plan.run_base ? plan.run_base : run_sample;
   log_debug(Debug::kTmu, "TMU: P0 %#x P1 %#x P2 %#x P3 %#x written %#x: %s %ux%u, %d levels, at %#x%s",
             key.p[0], key.p[1], key.p[2], key.p[3], key.written, rules.format->name, rules.texture.width,
             rules.texture.height, rules.texture.max_level + 1, rules.texture.base,
             rules.cube ? ", cube" : "");
 }
 
+// The words were written one by one just before: a processor waits that reads them together.
 const PackedPlan& PackedPlans::find(const PackedLookup& lookup) {
-  const PackedPlan::Key key{lookup.p, lookup.written};
-  const uint32_t mixed = key.p[0] / 4096 * 0x9e3779b1u + key.p[1] * 0x85ebca6bu +
-                         (key.p[0] ^ key.p[2] ^ key.p[3] ^ key.written << 8) * 0xc2b2ae35u;
+  const volatile uint32_t* const p = lookup.p.data();
+  const uint32_t p0 = p[0], p1 = p[1], p2 = p[2], p3 = p[3], written = lookup.written;
+  const uint32_t mixed =
+      p0 / 4096 * 0x9e3779b1u + p1 * 0x85ebca6bu + (p0 ^ p2 ^ p3 ^ written << 8) * 0xc2b2ae35u;
   Slot& slot = slots_[mixed >> (32 - kSlotBits)];
-  if (!slot.used || !(slot.plan.key == key)) {
-    make_packed_plan(key, generation_, slot.plan);
+  const PackedPlan::Key& key = slot.plan.key;
+  const bool is_it = slot.used && key.p[0] == p0 && key.p[1] == p1 && key.p[2] == p2 && key.p[3] == p3 &&
+                     key.written == written;
+  if (!is_it) {
+    make_packed_plan({{p0, p1, p2, p3}, written}, generation_, slot.plan);
     slot.used = true;
   }
   return slot.plan;

@@ -35,6 +35,11 @@ struct PackedPlan {
     bool operator==(const Key& other) const { return __builtin_memcmp(this, &other, sizeof(Key)) == 0; }
   } key;
   RunPacked run;
+  /// Of lookups that are all of the base level: the filter in one function. Null: there is none.
+  RunPacked run_base;
+  /// Texels are the bytes that lookups give, with these bits set.
+  bool in_order;
+  uint32_t always_set;
   /// What the rules of sampling.h ask: sampler, texture and what follows from them.
   Plan rules;
   PackedLevels levels;

@@ -23,6 +23,12 @@ out vec4 color;
 void main() { color = texture(image, place) * factor + vec4(place, 0.0, 1.0)%s; }
 """
 SLOWER = " + sin(place.x) * cos(place.y)"
+ROUNDS = """#version 310 es
+precision highp float;
+in vec2 place;
+out vec4 color;
+void main() { vec2 p = place; for (int i = 0; i < %d; ++i) p = p * p + place; color = vec4(p, 0.0, 1.0); }
+"""
 VERTEX = """#version 300 es
 in vec4 position;
 uniform mat4 matrix;
@@ -181,8 +187,8 @@ class ShaderDb(Fixture):
 
 
 class Gate(Fixture):
-    def profile(self, name, more):
-        text = self.write(name + ".frag", FRAGMENT % more)
+    def profile(self, name, more, source=FRAGMENT):
+        text = self.write(name + ".frag", source % more)
         vertex = self.write("other.vert", "#version 310 es\nin vec4 v3demu_position;\nout vec2 place;\n"
                             "void main() { gl_Position = v3demu_position; place = v3demu_position.xy; }\n")
         done = run("profile", "--mesa", MESA, "-o", self.path(name), "--", sys.executable, "-B", DRAW, "es", "fragment", text, vertex)
@@ -204,6 +210,21 @@ class Gate(Fixture):
         done = run("profile", "--budget", "1us", capture)
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("- frame 1: ", done.stdout)
+
+    def test_a_tenth_more_work_is_seen_whatever_the_host_does(self):
+        before = self.profile("before", 20, ROUNDS)
+        others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (os.cpu_count() or 1))]
+        try:
+            again, slower = self.profile("again", 20, ROUNDS), self.profile("slower", 22, ROUNDS)
+        finally:
+            for other in others:
+                other.kill()
+                other.wait()
+        done = run("profile", "--compare", before, again, "--fail-above", "0%")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        done = run("profile", "--compare", before, slower, "--fail-above", "5%")
+        self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"- fragment 0x[0-9a-f]+(?: \(other code\))?: \+(9|10)\.\d\d %")
 
     def test_options_that_do_not_go_together_are_refused(self):
         for words in (["--fail-above", "5%", "x.v3dcap"], ["--compare", "a"], ["--compare", "a", "b", "c"]):

@@ -26,13 +26,13 @@ TEST(GraphText, IsReadAsItIsPrinted) {
   constexpr std::string_view kText =
       "%0 = load 64\n"
       "%1 = const 0x3f800000\n"
-      "%2 = uniform @3\n"
+      "%2 = uniform 0 @3\n"
       "%3 = sum %0 %2\n"
       "%4 = choose %3 %1 %0\n"
       "write_port 33 @7\n";
   EXPECT_EQ(parse(kText).error, "line 6: no value 33 so far");
-  const std::string text =
-      std::string(kText.substr(0, kText.find("write_port"))) + "write_port %4 %1 33 @7\nstore %4 128\n";
+  const std::string text = std::string(kText.substr(0, kText.find("write_port"))) +
+                           "write_port %4 %1 33 @7\nfinish 65536 @8\nstore %4 128\n";
   EXPECT_EQ(to_text(graph_of(text)), text);
 }
 
@@ -50,7 +50,7 @@ TEST(GraphText, SaysWhatIsWrong) {
   EXPECT_EQ(error("%0 = const"), "line 1: no number");
   EXPECT_EQ(error("%0 = const 1\n%1 = add %0"), "line 2: too few operands");
   EXPECT_EQ(error("%0 = const 1 2"), "line 1: \"2\" is too much");
-  EXPECT_EQ(error("%0 = uniform @256"), "line 1: no instruction behind @");
+  EXPECT_EQ(error("%0 = uniform 0 @256"), "line 1: no instruction behind @");
 }
 
 TEST(GraphPasses, EqualNodesAreOne) {
@@ -77,8 +77,8 @@ TEST(GraphPasses, ChoicesThatAreKnownAreNone) {
 
 TEST(GraphPasses, WhatNothingNeedsGoes) {
   EXPECT_EQ(to_text(without_dead(
-                graph_of("%a = load 0\n%b = add %a %a\n%u = uniform @1\n%c = mul %b %b\nstore %a 64\n"))),
-            "%0 = load 0\n%1 = uniform @1\nstore %0 64\n");
+                graph_of("%a = load 0\n%b = add %a %a\n%u = uniform 0 @1\n%c = mul %b %b\nstore %a 64\n"))),
+            "%0 = load 0\n%1 = uniform 0 @1\nstore %0 64\n");
 }
 
 TEST(GraphPasses, WhatIsRoundedToNearestIsTogether) {

@@ -8,6 +8,7 @@ import threading
 import time
 
 from new_file import check_regular
+from . import ending
 from .lists import Result
 
 
@@ -59,9 +60,11 @@ class Runner:
     def _finish(self, batch, total):
         """Results of a batch, whatever ends the processes that run it."""
         results, left = [], list(batch)
-        while left:
+        while left and not ending.is_told():
             new, why = self._attempt(left)
             results += new
+            if ending.is_told():
+                break
             reported = {result.case for result in new}
             still = [case for case in left if case not in reported]
             if len(still) == len(left):  # no case of these was even begun
@@ -73,8 +76,10 @@ class Runner:
                     print(f"{time.strftime('%H:%M:%S')} {self.done}/{total}", file=sys.stderr, flush=True)
             left = still
         results = [self._settle(result) for result in results]
+        if ending.is_told():  # what was not run again may be no more than that end
+            results = [result for result in results if not self.lists.doubtful(result)]
         with self.lock:
-            self.journal.add(results)
+            self.journal.add(result for result in results if result.status != "Missing")  # which was not even begun
         return results
 
     def _attempt(self, cases):

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 
+from . import ending
 from .lists import NO_VERDICT, PASSES, Result, fail
 
 # What dEQP prints, and the name that Mesa's lists have for it.
@@ -27,8 +28,8 @@ class Process:
     """A child in a group of its own whose output is read line by line, with a limit on its silence."""
 
     def __init__(self, command, folder, environment):
-        self.child = subprocess.Popen(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL,
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
+        self.child = ending.start(command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT)
         self.tail = collections.deque(maxlen=20)
         self.hung = False
 
@@ -55,11 +56,11 @@ class Process:
         if self.hung:
             self._kill()
         try:
-            self.child.wait(10)
+            ending.wait(self.child, 10)
         except subprocess.TimeoutExpired:
             self._kill()
         self.child.stdout.close()
-        return self.child.wait()
+        return ending.wait(self.child)
 
     def _kill(self):
         try:
@@ -117,7 +118,7 @@ class Deqp:
                 running = None
         code = process.end()
         why = process.how_it_ended(code)
-        if running:
+        if running and not ending.is_told():
             status = "Timeout" if process.hung else "Crash"
             results.append(Result(running, status, why, time.monotonic() - since, None))
         elif not results and code == 0:
@@ -205,11 +206,13 @@ class Piglit:
                 status = report.get("result", status)
                 subtests.update(report.get("subtest", {}))
         code = process.end()
+        if ending.is_told():
+            return [], ""
         why, seconds = process.how_it_ended(code), time.monotonic() - since
         if process.hung:
             status = "timeout"
-        elif code < 0 or status is None:
-            status = "crash" if code < 0 else "fail"
+        elif code not in (0, 1) or status is None:  # as deqp-runner has it, by which Mesa's lists are made
+            status = "crash"
         log = "\n".join(output)
         results = [Result(case, PIGLIT_STATUS[status], why, seconds, log)]
         for name, result in subtests.items():

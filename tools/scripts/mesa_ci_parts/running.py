@@ -7,6 +7,7 @@ import sys
 import tempfile
 import types
 
+from conformance_parts import ending
 from conformance_parts.lists import fail
 from conformance_parts.runner import Runner
 from conformance_parts.suites import Deqp, Piglit
@@ -31,18 +32,18 @@ def list_paths(tree, job):
 
 def run_own(sections, lists, options):
     outcomes = Outcomes()
-    for number, section in enumerate(sections):
+    for section in sections:
         variables = {name: os.environ.get(name) for name in section.table.get("env", {})}
         os.environ.update(section.table.get("env", {}))
         try:
-            _run_section(section, Baseline(*lists, section.prefix), outcomes, options, number)
+            _run_section(section, Baseline(*lists, section.prefix), outcomes, options)
         finally:
             for name, value in variables.items():
                 os.environ.pop(name, None) if value is None else os.environ.__setitem__(name, value)
     return outcomes
 
 
-def _run_section(section, baseline, outcomes, options, number):
+def _run_section(section, baseline, outcomes, options):
     choice = types.SimpleNamespace(
         binary=section.program, launcher=options.launcher, timeout=options.timeout,
         arguments=section.table.get("deqp_args", []) if section.kind == "deqp" else [section.table["profile"]])
@@ -59,7 +60,9 @@ def _run_section(section, baseline, outcomes, options, number):
         return
     if section.kind == "deqp":
         _check(section, suite, to_run[0])
-    settings = types.SimpleNamespace(journal=options.journal and f"{options.journal}.{number}", retries=1, jobs=options.jobs,
+    # By its name: when the run goes on another suite may be here.
+    journal = options.journal and f"{options.journal}.{re.sub(r'[^A-Za-z0-9]+', '-', section.prefix + section.name).strip('-')}"
+    settings = types.SimpleNamespace(journal=journal, retries=1, jobs=options.jobs,
                                      batch=suite.batch_limit, progress=options.progress)
     for result in Runner(suite, baseline, settings).run(sorted(to_run)).values():
         outcomes.add(section.prefix + result.case, Outcome(baseline.outcome(result), result.seconds, result.detail, result.log))
@@ -96,7 +99,7 @@ def run_deqp_runner(sections, lists, options):
     start, fraction = options.part
     command = [options.deqp_runner, "suite", "--suite", suite, "--output", folder, "--skips", *skips, "--flakes", *flakes,
                "--fraction-start", str(start), "--fraction", str(fraction), "--jobs", str(options.jobs), "--baseline", baseline]
-    done = subprocess.run(options.launcher + command, check=False)
+    done = ending.run(options.launcher + command)
     if os.path.exists(os.path.join(folder, "failures.csv")):
         subprocess.run([options.deqp_runner, "junit", "--testsuite", "dEQP", "--results", os.path.join(folder, "failures.csv"),
                         "--output", os.path.join(folder, "junit.xml"), "--limit", "50", "--template", "See {{testcase}}"],

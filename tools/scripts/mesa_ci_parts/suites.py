@@ -7,7 +7,6 @@ import tomllib
 
 from conformance_parts.lists import cases_of, fail
 from .jobs import FOLDER
-from .shuffle import shuffled
 
 # What of a section decides what is run or seen; a key that is not here is refused.
 KEYS = {"deqp", "caselists", "deqp_args", "tests_per_group", "prefix", "version_check", "renderer_check", "fraction",
@@ -53,8 +52,8 @@ class Section:
         return next((path for path in map(self.path, self.table.get("caselists", [])) if not os.access(path, os.R_OK)), "")
 
     def cases(self, listed, start, fraction):
-        """Those of a shard: every so many of the list in the order in which deqp-runner shuffles it."""
-        chosen = shuffled(listed)[start - 1::fraction * int(self.table.get("fraction", 1))]
+        """Those of a shard: every so many of the list in its order. deqp-runner shuffles what it has chosen, not the list."""
+        chosen = listed[start - 1::fraction * int(self.table.get("fraction", 1))]
         return list(dict.fromkeys(chosen))
 
     def listed(self):

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 
+from conformance_parts import ending
 from conformance_parts.lists import Refusal, Result, fail
 from .jobs import traces_file
 from .outcomes import Baseline, Outcome, Outcomes
@@ -80,8 +81,8 @@ class Broken(Exception):
 def _run(command, folder, timeout):
     """What it said; Broken if it did not end well."""
     try:
-        done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              text=True, errors="replace", timeout=timeout, check=False)
+        done = ending.run(command, timeout, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, errors="replace")
     except subprocess.TimeoutExpired as error:
         raise Broken("Timeout", f"{os.path.basename(command[0])} did not end within {timeout:g} s") from error
     if done.returncode:
@@ -165,8 +166,11 @@ def run_traces(job, traces, absent, baseline_lists, options):
             return Outcome("Flake", seconds, told, None)
         return Outcome(baseline.outcome(result), seconds, told, None)
 
+    def outcome_of(trace):
+        return None if ending.is_told() else one(trace)
+
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for trace, outcome in zip(chosen, pool.map(one, chosen)):
+        for trace, outcome in zip(chosen, pool.map(outcome_of, chosen)):
             outcomes.add(case_of(trace), outcome)
             if options.progress:
                 print(f"{outcome.status} {trace.name}", file=sys.stderr)

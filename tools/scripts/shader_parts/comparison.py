@@ -101,6 +101,23 @@ def changed_shaders(before, after):
     return sorted(rows, key=lambda row: (-abs(row[1] / row[0] - 1), row[2:]))
 
 
+def changed_code(old, new):
+    """([(file, stage) of those with other code], of how many); runs of former versions did not keep what tells."""
+    hashes = [{(file["file"], shader["stage"]): shader["code_hash"] for file in run["files"] for shader in file.get("shaders", [])
+               if "code_hash" in shader} for run in (old, new)]
+    shared = [key for key in hashes[0] if key in hashes[1]]
+    return [key for key in shared if hashes[0][key] != hashes[1][key]], len(shared)
+
+
+def _of_code(old, new, shown):
+    changed, total = changed_code(old, new)
+    if not changed:
+        return [f"code: the same in all {total} shared programs"] if total else []
+    rest = [f"  {len(changed) - shown} more"] if len(changed) > shown else []
+    lines = [f"code: other in {len(changed)} of {total} shared programs; v3demu shader --diff shows it"]
+    return ["\n".join([*lines, *(f"  {file} - {stage}" for file, stage in changed[:shown]), *rest])]
+
+
 def report(old, new, shown=20):
     """All of it as text."""
     before, after = figures_by_shader(old), figures_by_shader(new)
@@ -112,6 +129,7 @@ def report(old, new, shown=20):
         lines = [f"predicted clocks for 16 lanes, of the {min(shown, len(rows))} shaders of {len(rows)} that changed most:"]
         lines += [f"  {number(a):>10} -> {number(b):>10} {percent(a, b):>9}  {file} - {stage}" for a, b, file, stage in rows[:shown]]
         blocks.append("\n".join(lines))
+    blocks += _of_code(old, new, shown)
     lost, gained = [key for key in before if key not in after], [key for key in after if key not in before]
     lines = [f"LOST:   {len(lost)}", *(f"  {file} - {stage}" for file, stage in lost)]
     lines += [f"GAINED: {len(gained)}", *(f"  {file} - {stage}" for file, stage in gained)]

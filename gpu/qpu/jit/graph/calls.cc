@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "gpu/base/qpu_place.h"
 #include "gpu/qpu/isa/vc4.h"
 #include "gpu/qpu/run/vc4_alu.h"
 #include "gpu/qpu/run/vc4_compiled.h"
@@ -38,8 +39,26 @@ const char* write_port(Thread* t, const Lanes* value, uint32_t exec, uint32_t im
   });
 }
 
-const char* load_tmu(Thread* t, const Lanes*, uint32_t, uint32_t immediate, Lanes* result) {
-  return vc4::pop_tmu(*t, static_cast<int>(immediate), *result) ? nullptr : vc4::kEmptyQueue;
+/// Its other parameters are in the thread.
+const char* look_up(Thread* t, const Lanes* value, uint32_t, uint32_t immediate, Lanes* result) {
+  const int unit = immediate & 1;
+  const uint32_t written = immediate >> 1 & 7;
+  const char* const error = caught([&]() -> const char* {
+    if (written == 0) {
+      *result = vc4::read_words(*t, *value);
+      return nullptr;
+    }
+    if (!t->tmu) return vc4::kNoTmu;
+    vc4::Lookup& lookup = t->pending.tmu[unit].lookup;
+    lookup.has_t = written & 1;
+    lookup.has_r = written & 2;
+    lookup.has_b = written & 4;
+    lookup.parameters = static_cast<uint8_t>((immediate >> 4 & 15) + 1);
+    *result = vc4::look_up(*t, unit, *value);
+    return nullptr;
+  });
+  t->pending.met_no_memory = t_fault_cost;
+  return error;
 }
 
 const char* load_color(Thread* t, const Lanes*, uint32_t, uint32_t, Lanes* result) {
@@ -64,13 +83,22 @@ CallFn find_call(Op op) {
       return read_port;
     case Op::kWritePort:
       return write_port;
-    case Op::kLoadTmu:
-      return load_tmu;
+    case Op::kLookup:
+      return look_up;
     default:
       return load_color;
   }
 }
 
-ExactFn find_exact(Op op) { return op == Op::kSum ? exact<vc4::Op::kFadd> : exact<vc4::Op::kFmul>; }
+ExactFn find_exact(Op op) {
+  switch (op) {
+    case Op::kSum:
+      return exact<vc4::Op::kFadd>;
+    case Op::kProduct:
+      return exact<vc4::Op::kFmul>;
+    default:
+      return exact<vc4::Op::kFtoi>;
+  }
+}
 
 }  // namespace v3d::qpu::jit

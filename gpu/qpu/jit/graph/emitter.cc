@@ -10,9 +10,13 @@
 namespace v3d::qpu::jit {
 namespace {
 
+/// MXCSR of threads of the host, which nobody here changes for longer than a function takes. It is not stored
+/// to be found again: that waits for all sums and products before.
+///
 /// Denormals are zeros, as operands and as results; no exceptions. AVX2 rounds toward zero in this mode, and
 /// to nearest in the host's; AVX-512 says in each instruction that does not round to nearest how it does.
-constexpr uint32_t kFlushing = 0x1f80 | 1 << 15 | 1 << 6, kFlushingTowardZero = kFlushing | 3 << 13;
+constexpr uint32_t kHostMode = 0x1f80, kFlushing = kHostMode | 1 << 15 | 1 << 6,
+                   kFlushingTowardZero = kFlushing | 3 << 13;
 
 }  // namespace
 
@@ -21,7 +25,6 @@ GraphEmitter::GraphEmitter(const graph::Graph& graph, Width width, int units, vo
       RegisterScan(graph, units),
       wide_(width == Width::kAvx512),
       parts_(wide_ ? 1 : 2),
-      rounds_(changes_rounding(graph)),
       zero_is_loose_(loose_zeros(graph)) {}
 
 void GraphEmitter::emit() {
@@ -45,6 +48,8 @@ void GraphEmitter::pool() {
   }
   L(mode_);
   dd(wide_ ? kFlushing : kFlushingTowardZero);
+  L(host_mode_);
+  dd(kHostMode);
   if (uses_lane_index_) table(lane_index_, [](uint32_t lane) { return lane; });
   if (uses_lane_bits_) table(lane_bits_, [](uint32_t lane) { return 1u << lane; });
   own_data();
@@ -53,7 +58,7 @@ void GraphEmitter::pool() {
 void GraphEmitter::set_mode(Mode mode) {
   if (current_mode_ == mode || !has_own_mode()) return;
   current_mode_ = mode;
-  ldmxcsr(mode == Mode::kOwn ? ptr[rip + mode_] : ptr[rsp + kHostMode]);
+  ldmxcsr(ptr[rip + (mode == Mode::kOwn ? mode_ : host_mode_)]);
 }
 
 void GraphEmitter::emit(const Node& node) {

@@ -53,6 +53,7 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   Vector vector(int unit, int part) const;
   Vector scratch(int n) const;  // 0 or 1
   Xbyak::Address memory_of(Id id, int part, bool spreads);
+  Xbyak::Address stands_at(Id id, int part, bool spreads);
   Xbyak::Address constant(uint32_t bits);
   Xbyak::Address slot(int n, int part) const;
   bool is_word(Id id) const;
@@ -97,6 +98,7 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   void to_nearest(const Node& node);
   void float_of(const Node& node);
   void convert_half(const Node& node);
+  void integer_of(const Node& node);
   /// How the host computes with floats: as its program does, or as a kind of operations needs it.
   enum class Mode : uint8_t { kHost, kOwn };
   void set_mode(Mode mode);
@@ -112,11 +114,14 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   const bool wide_;
   const int parts_;
   Mode current_mode_ = Mode::kHost;
-  const bool rounds_;
+  /// Until something cannot be done a second time: who is unsure of a result notes it, and the function does
+  /// nothing in the end.
+  bool notes_unsure_ = false;
+  bool has_noted_ = false;
   size_t frame_at_ = 0;
   std::map<uint32_t, Xbyak::Label> constants_;
   std::map<uint64_t, Xbyak::Label> doubles_;
-  Xbyak::Label lane_index_, lane_bits_, mode_;
+  Xbyak::Label lane_index_, lane_bits_, mode_, host_mode_;
   bool uses_lane_index_ = false, uses_lane_bits_ = false;
 
   struct Unsure {

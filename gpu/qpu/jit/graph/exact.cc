@@ -1,4 +1,9 @@
-/// @file Sums and products whose results the host does not give: a function of the interpreter computes them.
+/// @file Sums, products and integers that the host does not give: a function of the interpreter computes
+/// them.
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
 
 #include "gpu/qpu/jit/graph/calls.h"
 #include "gpu/qpu/jit/graph/emitter.h"
@@ -6,13 +11,14 @@
 
 namespace v3d::qpu::jit {
 void GraphEmitter::unsure_results() {
-  Xbyak::Label routines[2];
-  bool has[2] = {};
+  constexpr Op kOps[] = {Op::kSum, Op::kProduct, Op::kIntegerOf};
+  Xbyak::Label routines[std::size(kOps)];
+  bool has[std::size(kOps)] = {};
   for (Unsure& u : unsure_) {
-    const int which = u.op == Op::kProduct;
+    const auto which = static_cast<size_t>(std::find(kOps, std::end(kOps), u.op) - kOps);
     has[which] = true;
     L(u.entry);
-    for (int n = 0; n < 2; ++n) {
+    for (int n = 0; n < graph::info(u.op).operands; ++n) {
       for (int p = 0; p < parts_; ++p) {
         Vector from = u.operands[n].unit >= 0 ? vector(u.operands[n].unit, p) : vector(u.to, p);
         if (u.operands[n].unit < 0) {
@@ -29,8 +35,8 @@ void GraphEmitter::unsure_results() {
     for (int p = 0; p < parts_; ++p) vmovaps(vector(u.to, p), ptr[rsp + kOperands + 32 * p]);
     jmp(u.back, T_NEAR);
   }
-  for (int which = 0; which < 2; ++which)
-    if (has[which]) unsure_routine(which ? Op::kProduct : Op::kSum, routines[which]);
+  for (size_t which = 0; which < std::size(kOps); ++which)
+    if (has[which]) unsure_routine(kOps[which], routines[which]);
 }
 
 /// Leaves all vector registers as they are.
@@ -44,13 +50,14 @@ void GraphEmitter::unsure_routine(Op op, Xbyak::Label& label) {
   L(label);
   sub(rsp, kReturn);
   for_each([&](const Vector& v, const Xbyak::Address& to) { vmovups(to, v); });
-  ldmxcsr(ptr[rsp + 2 * kReturn + kHostMode]);
+  stmxcsr(ptr[rsp + 2 * kReturn + kModeBefore]);
+  ldmxcsr(ptr[rip + host_mode_]);
   lea(rdi, ptr[rsp + 2 * kReturn + kOperands]);
   lea(rsi, ptr[rsp + 2 * kReturn + kOperands + kLaneBytes]);
   mov(rax, reinterpret_cast<size_t>(find_exact(op)));
   vzeroupper();
   call(rax);
-  ldmxcsr(ptr[rip + mode_]);
+  ldmxcsr(ptr[rsp + 2 * kReturn + kModeBefore]);
   for_each([&](const Vector& v, const Xbyak::Address& from) { vmovups(v, from); });
   add(rsp, kReturn);
   ret();

@@ -2,16 +2,11 @@
 
 #include <algorithm>
 
-#include "gpu/qpu/isa/vc4.h"
-#include "gpu/qpu/run/vc4_thread.h"
-
 namespace v3d::qpu::jit {
 namespace {
 
 using graph::Node;
 using graph::Op;
-using vc4::Thread;
-using vc4::WritePort;
 
 constexpr uint32_t kSign = 0x80000000;
 
@@ -22,11 +17,19 @@ std::vector<bool> loose_zeros(const graph::Graph& graph) {
   std::vector<bool> is_loose(nodes.size(), true);
   for (size_t n = nodes.size(); n-- > 0;) {
     const Node& node = nodes[n];
+    const bool with_constant = graph::info(node.op).operands == 2 && graph.is_constant(node.operands[1]);
+    const uint32_t constant = with_constant ? graph[node.operands[1]].immediate : 0;
+    bool takes_any = node.op == Op::kSum || node.op == Op::kProduct || node.op == Op::kIntegerOf;
+    if (with_constant) {
+      takes_any |= node.op == Op::kAnd && (constant & kSign) == 0;
+      takes_any |= node.op == Op::kMax && constant == 0;
+    }
     for (int i = 0; i < graph::info(node.op).operands; ++i) {
-      const bool changes_sign = node.op == Op::kXor && graph.is_constant(node.operands[1], kSign);
-      const bool passes_on = changes_sign || (node.op == Op::kChoose && i != 0);
-      const bool stays_loose = node.op == Op::kSum || node.op == Op::kProduct || (passes_on && is_loose[n]);
-      if (!stays_loose) is_loose[node.operands[i]] = false;
+      const bool changes_sign = with_constant && node.op == Op::kXor && constant == kSign;
+      const bool is_limited =
+          with_constant && node.op == Op::kMin && (constant & kSign) == 0 && constant != 0;
+      const bool passes_on = changes_sign || is_limited || (node.op == Op::kChoose && i != 0);
+      if (!takes_any && !(passes_on && is_loose[n])) is_loose[node.operands[i]] = false;
     }
   }
   return is_loose;
@@ -42,37 +45,9 @@ uint32_t varyings_of(const graph::Graph& graph) {
   uint32_t varyings = 0;
   for (const Node& node : graph.nodes()) {
     if (node.op == Op::kVarying) varyings = std::max(varyings, node.immediate / 2 + 1);
-    if (node.op == Op::kEndVaryings) varyings = std::max(varyings, node.immediate);
+    if (graph::leaves(node.op)) varyings = std::max(varyings, node.immediate & 0xffff);
   }
   return varyings;
-}
-
-std::optional<TmuParameter> tmu_parameter_of(const Node& node) {
-  const auto port = static_cast<WritePort>(node.immediate);
-  const auto of = [&](size_t value, size_t flag) -> TmuParameter {
-    const size_t unit = port >= WritePort::kTmu1S;
-    return {offsetof(Thread, pending.tmu) + unit * sizeof(Thread::Pending::Unit) +
-                offsetof(Thread::Pending::Unit, lookup),
-            value, flag};
-  };
-  switch (port) {
-    case WritePort::kTmu0T:
-    case WritePort::kTmu1T:
-      return of(offsetof(vc4::Lookup, t), offsetof(vc4::Lookup, has_t));
-    case WritePort::kTmu0R:
-    case WritePort::kTmu1R:
-      return of(offsetof(vc4::Lookup, r), offsetof(vc4::Lookup, has_r));
-    case WritePort::kTmu0B:
-    case WritePort::kTmu1B:
-      return of(offsetof(vc4::Lookup, b), offsetof(vc4::Lookup, has_b));
-    default:
-      return {};
-  }
-}
-
-bool reads_uniform(const Node& node) {
-  return node.immediate >= static_cast<uint32_t>(WritePort::kTmu0S) &&
-         node.immediate <= static_cast<uint32_t>(WritePort::kTmu1B);
 }
 
 }  // namespace v3d::qpu::jit

@@ -8,15 +8,18 @@
 
 namespace v3d::qpu::jit {
 
-inline constexpr int kLaneBytes = 64;  // of a value
-inline constexpr int kHostMode = 0,    // MXCSR as it was
-    kOperands = 64,                    // of calls
+inline constexpr int kLaneBytes = 64;          // of a value
+inline constexpr int kOperands = 0,            // of calls
+    kModeBefore = kOperands + 2 * kLaneBytes,  // MXCSR, of who needs the host's meanwhile
     kSaved = kOperands + 3 * kLaneBytes, kSavedBytes = 32 * kLaneBytes, kSlots = kSaved + kSavedBytes;
 
 inline constexpr Xbyak::Reg64 kThread(Xbyak::Operand::RBX),
-    kUniforms(Xbyak::Operand::R12),  // the next uniform's address
+    kUniforms(Xbyak::Operand::R12),  // where the first uniform stands
     kVaryings(Xbyak::Operand::R13),
     kMemory(Xbyak::Operand::R14);  // the host's address of 0
+
+/// Of AVX-512: where the largest results are noted of which code is not sure.
+inline constexpr int kUnsureUnit = 29;
 
 /// Of a member of the thread.
 constexpr int offset_of(size_t offset) { return static_cast<int>(offset); }

@@ -1,6 +1,8 @@
 /// @file Code of operations on values.
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "gpu/qpu/jit/graph/emitter.h"
 #include "gpu/qpu/jit/graph/frame.h"
@@ -117,6 +119,9 @@ bool GraphEmitter::emit_floats(const Node& node) {
       return true;
     case Op::kFloatOf:
       float_of(node);
+      return true;
+    case Op::kIntegerOf:
+      integer_of(node);
       return true;
     case Op::kAddNearest:
     case Op::kMulNearest:
@@ -311,15 +316,10 @@ void GraphEmitter::toward_zero(const Node& node) {
   if (places_[a].unit < 0 && places_[b].unit >= 0 && node.op == Op::kProduct) std::swap(a, b);
   const int first = in_register(a);
   const Last last = wide_ ? Last{b, in_register(b)} : last_operand(b);
-  unsure_.emplace_back();
-  Unsure& unsure = unsure_.back();
+  std::vector<Xbyak::Address> memory;
   for (int p = 0; p < parts_; ++p)
-    if (last.unit < 0) unsure.memory.push_back(memory_of(b, p, true));
-  const int to = result(node, true);
-  unsure.op = node.op;
-  unsure.to = to;
-  unsure.operands[0] = {a, first};
-  unsure.operands[1] = last;
+    if (last.unit < 0) memory.push_back(memory_of(b, p, true));
+  const int to = result(node, !notes_unsure_);
   for (int p = 0; p < parts_; ++p) {
     const Vector d = vector(to, p);
     const auto apply = [&](const Xbyak::Operand& o) {
@@ -330,14 +330,26 @@ void GraphEmitter::toward_zero(const Node& node) {
     else
       with(last, p, true, apply);
     if (zero_is_loose_[id_of(node)]) continue;
-    if (wide_) {  // zeros are positive
-      vptestmd(k1, d, constant(kMagnitude));
-      vmovdqa32(d | k1 | T_z, d);
+    if (wide_) {  // zeros are positive, also the sum of both
+      vaddps(d, d, constant(0));
     } else {
       vcmpps(scratch(0), d, constant(0), kNotEqual);
       vandps(d, d, scratch(0));
     }
   }
+  if (notes_unsure_) {
+    has_noted_ = true;
+    vpaddd(scratch(0), vector(to, 0), vector(to, 0));
+    vpmaxud(Xbyak::Zmm(kUnsureUnit), Xbyak::Zmm(kUnsureUnit), scratch(0));
+    return;
+  }
+  unsure_.emplace_back();
+  Unsure& unsure = unsure_.back();
+  unsure.memory = std::move(memory);
+  unsure.op = node.op;
+  unsure.to = to;
+  unsure.operands[0] = {a, first};
+  unsure.operands[1] = last;
   if (wide_) {
     vpaddd(scratch(0), vector(to, 0), vector(to, 0));
     vpcmpud(k1, scratch(0), constant(2 * kLargest), kNotLess);
@@ -346,6 +358,34 @@ void GraphEmitter::toward_zero(const Node& node) {
     for (int p = 0; p < 2; ++p) vpand(scratch(p), vector(to, p), constant(kMagnitude));
     vpmaxsd(scratch(0), scratch(0), scratch(1));
     vpcmpgtd(scratch(0), scratch(0), constant(kLargest - 1));
+    vtestps(scratch(0), scratch(0));
+  }
+  jnz(unsure.entry, T_NEAR);
+  L(unsure.back);
+}
+
+/// As the host converts what fits; of what does not it gives one number.
+void GraphEmitter::integer_of(const Node& node) {
+  constexpr uint32_t kDoesNotFit = 0x80000000;
+  const int from = in_register(node.operands[0]), to = result(node, true);
+  for (int p = 0; p < parts_; ++p) vcvttps2dq(vector(to, p), vector(from, p));
+  if (wide_) vpcmpeqd(k1, vector(to, 0), constant(kDoesNotFit));
+  if (notes_unsure_) {
+    has_noted_ = true;
+    vpmovm2d(scratch(0), k1);
+    vpmaxud(Xbyak::Zmm(kUnsureUnit), Xbyak::Zmm(kUnsureUnit), scratch(0));
+    return;
+  }
+  unsure_.emplace_back();
+  Unsure& unsure = unsure_.back();
+  unsure.op = node.op;
+  unsure.to = to;
+  unsure.operands[0] = unsure.operands[1] = {node.operands[0], from};
+  if (wide_) {
+    kortestw(k1, k1);
+  } else {
+    for (int p = 0; p < 2; ++p) vpcmpeqd(scratch(p), vector(to, p), constant(kDoesNotFit));
+    vpor(scratch(0), scratch(0), scratch(1));
     vtestps(scratch(0), scratch(0));
   }
   jnz(unsure.entry, T_NEAR);

@@ -30,9 +30,13 @@ bool GraphEmitter::is_word(Id id) const {
 
 /// @param spreads  whether the instruction can spread a word
 Xbyak::Address GraphEmitter::memory_of(Id id, int part, bool spreads) {
-  const Node& node = graph_[id];
   const Place& place = places_[id];
-  if (place.slot >= 0) return slot(place.slot, part);
+  return place.slot >= 0 ? slot(place.slot, part) : stands_at(id, part, spreads);
+}
+
+/// Where it stands whatever becomes of registers.
+Xbyak::Address GraphEmitter::stands_at(Id id, int part, bool spreads) {
+  const Node& node = graph_[id];
   switch (node.op) {
     case Op::kConst:
       return spreads ? constant(node.immediate) : ptr[rip + constants_[node.immediate]];

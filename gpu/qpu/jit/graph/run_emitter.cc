@@ -1,5 +1,6 @@
 #include "gpu/qpu/jit/graph/run_emitter.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "gpu/qpu/isa/vc4.h"
@@ -15,13 +16,24 @@ namespace {
 using vc4::Thread;
 using Xbyak::Reg64;
 
-constexpr int kUnitsOfAvx512 = 30, kUnitsOfAvx2 = 7;
+constexpr size_t lookup_of(uint32_t unit) {
+  using Unit = Thread::Pending::Unit;
+  return offsetof(Thread, pending.tmu) + unit * sizeof(Unit) + offsetof(Unit, lookup);
+}
+
+int units_of(Width width, bool is_sure) {
+  constexpr int kUnitsOfAvx512 = 30, kUnitsOfAvx2 = 7;
+  if (width == Width::kAvx2) return kUnitsOfAvx2;
+  return is_sure ? kUnitsOfAvx512 : kUnsureUnit;
+}
 
 }  // namespace
 
-RunEmitter::RunEmitter(const graph::Graph& graph, Width width, GpuAddr code, void* buffer, size_t bytes)
-    : GraphEmitter(graph, width, width == Width::kAvx512 ? kUnitsOfAvx512 : kUnitsOfAvx2, buffer, bytes),
-      code_(code) {}
+RunEmitter::RunEmitter(const graph::Graph& graph, Width width, GpuAddr code, bool is_sure, void* buffer,
+                       size_t bytes)
+    : GraphEmitter(graph, width, units_of(width, is_sure), buffer, bytes), code_(code) {
+  notes_unsure_ = wide_ && !is_sure;
+}
 
 Xbyak::Address RunEmitter::home_of(const Node& node, int part, bool /*spreads*/) {
   if (node.op == Op::kVarying)
@@ -31,14 +43,33 @@ Xbyak::Address RunEmitter::home_of(const Node& node, int part, bool /*spreads*/)
 
 // ---- Begin and end
 
+/// What the code is not made for, it declines: varyings that are not there, results of lookups from before.
 void RunEmitter::begin() {
   const uint32_t varyings = varyings_of(graph_);
+  uint32_t units = 0, rows_in = 0, rows_out = 0;
+  for (const Node& node : graph_.nodes()) {
+    if (node.op == Op::kLookup) units |= 1u << (node.immediate & 1);
+    if (node.op == Op::kLoadRow) rows_in = std::max(rows_in, node.immediate + 1);
+    if (node.op == Op::kStoreRow) rows_out = std::max(rows_out, node.immediate + 1);
+  }
   if (varyings != 0) {
     mov(eax, dword[rdi + offset_of(offsetof(Thread, pending.next_varying))]);
     lea(ecx, ptr[rax + static_cast<int>(varyings)]);
     cmp(ecx, dword[rdi + offset_of(offsetof(Thread, num_varyings))]);
     ja(declined_, T_NEAR);
   }
+  for (size_t unit = 0; unit < 2; ++unit) {
+    if (!(units >> unit & 1)) continue;
+    using Unit = Thread::Pending::Unit;
+    const size_t at = offsetof(Thread, pending.tmu) + unit * sizeof(Unit);
+    mov(ecx, dword[rdi + offset_of(at + offsetof(Unit, head))]);
+    cmp(ecx, dword[rdi + offset_of(at + offsetof(Unit, tail))]);
+    jne(declined_, T_NEAR);
+    static_assert(offsetof(vc4::Lookup, has_t) == 1 && offsetof(vc4::Lookup, parameters) == 4);
+    cmp(dword[rdi + offset_of(at + offsetof(Unit, lookup) + offsetof(vc4::Lookup, has_t))], 0);
+    jne(declined_, T_NEAR);
+  }
+  if (rows_in != 0 || rows_out != 0) decline_rows(rows_in, rows_out);
   push(rbp);
   mov(rbp, rsp);
   for (const Reg64& r : {rbx, r12, r13, r14}) push(r);
@@ -48,19 +79,34 @@ void RunEmitter::begin() {
   mov(kThread, rdi);
   mov(kMemory, ptr[kThread + offset_of(offsetof(Thread, memory))]);
   mov(kUniforms.cvt32(), dword[kThread + offset_of(offsetof(Thread, uniforms))]);
+  add(kUniforms, kMemory);
   if (varyings != 0) {
     static_assert(sizeof(vc4::Varying) == 2 * kLaneBytes);
     shl(rax, 7);
     add(rax, ptr[kThread + offset_of(offsetof(Thread, varyings))]);
     mov(kVaryings, rax);
   }
-  if (rounds_) stmxcsr(ptr[rsp + kHostMode]);
+  if (notes_unsure_) {
+    const Xbyak::Xmm sum(kUnsureUnit);
+    vpxord(sum, sum, sum);
+  }
+}
+
+/// Where fewer than these are there, reads were set up before, or what is written could be read.
+void RunEmitter::decline_rows(uint32_t in, uint32_t out) {
+  const auto member = [&](size_t offset) { return rdi + offset_of(offset); };
+  cmp(byte[member(offsetof(Thread, pending.vpm_reads.count))], 0);
+  jne(declined_, T_NEAR);
+  cmp(dword[member(offsetof(Thread, vpm_in.count))], static_cast<int>(in));
+  jb(declined_, T_NEAR);
+  cmp(dword[member(offsetof(Thread, vpm_out.count))], static_cast<int>(out));
+  jb(declined_, T_NEAR);
+  mov(rax, ptr[member(offsetof(Thread, vpm_in.rows))]);
+  cmp(rax, ptr[member(offsetof(Thread, vpm_out.rows))]);
+  je(declined_, T_NEAR);
 }
 
 void RunEmitter::end() {
-  set_mode(Mode::kHost);
-  if (uniform_bytes_ != 0)
-    add(dword[kThread + offset_of(offsetof(Thread, uniforms))], static_cast<int>(uniform_bytes_));
   xor_(eax, eax);
   L(leave_);
   lea(rsp, ptr[rbp - 4 * 8]);
@@ -71,7 +117,11 @@ void RunEmitter::end() {
   L(declined_);
   mov(rax, reinterpret_cast<size_t>(vc4::kDeclined));
   ret();
-  failures();
+  L(unsure_exit_);
+  ldmxcsr(ptr[rip + host_mode_]);
+  mov(rax, reinterpret_cast<size_t>(vc4::kUnsure));
+  jmp(leave_, T_NEAR);
+  guards();
 }
 
 void RunEmitter::emit_own(const Node& node) {
@@ -82,22 +132,23 @@ void RunEmitter::emit_own(const Node& node) {
       return uniform(node);
     case Op::kFetch:
       return fetch(node);
-    case Op::kStore:
-      return store(node);
-    case Op::kStoreMask:
-      return store_mask(node);
-    case Op::kEndVaryings:
-      add(dword[kThread + offset_of(offsetof(Thread, pending.next_varying))],
-          static_cast<int>(node.immediate));
-      return;
-    case Op::kLoadTmu:
-      return load_tmu(node);
+    case Op::kLoadRow:
+      return load_row(node);
+    case Op::kStoreRow:
+      return store_row(node);
+    case Op::kParameter:
+      return parameter(node);
+    case Op::kLookup:
+      return look_up(node);
     case Op::kWritePort:
-      return write_port(node);
     case Op::kReadPort:
     case Op::kLoadColor:
+      be_sure();
       return call_interpreter(node);
-    default:  // sources, which are loaded where they are needed
+    case Op::kGuard:
+    case Op::kFinish:
+      return leave(node);
+    default:  // sources, which are loaded where they are needed, and what is stored where code is left
       return;
   }
 }
@@ -112,9 +163,8 @@ void RunEmitter::note_place(const Node& node) {
 void RunEmitter::uniform(const Node& node) {
   const int to = result(node);
   note_place(node);
-  vpbroadcastd(vector(to, 0), ptr[kMemory + kUniforms + static_cast<int>(uniform_bytes_)]);
+  vpbroadcastd(vector(to, 0), ptr[kUniforms + 4 * static_cast<int>(node.immediate)]);
   if (!wide_) vmovdqa(vector(to, 1), vector(to, 0));
-  uniform_bytes_ += 4;
 }
 
 void RunEmitter::fetch(const Node& node) {
@@ -123,86 +173,59 @@ void RunEmitter::fetch(const Node& node) {
     vmovups(vector(to, p), ptr[kThread + static_cast<int>(node.immediate) + 32 * p]);
 }
 
-void RunEmitter::store(const Node& node) {
-  keep_what_stands_at(node.immediate);
-  const int from = in_register(node.operands[0]);
-  for (int p = 0; p < parts_; ++p)
-    vmovaps(ptr[kThread + static_cast<int>(node.immediate) + 32 * p], vector(from, p));
-  consume(node);
-}
-
-void RunEmitter::store_mask(const Node& node) {
-  mask_to(edx, node.operands[0]);
-  mov(word[kThread + static_cast<int>(node.immediate)], dx);
-  consume(node);
-}
-
-/// T, R or B of a lookup, with the uniform that comes with each.
-void RunEmitter::tmu_parameter(const Node& node) {
-  const TmuParameter to = *tmu_parameter_of(node);
-  const auto member = [&](size_t offset) { return kThread + offset_of(to.lookup + offset); };
-  failures_.emplace_back();
-  failures_.back().node = &node;
-  movzx(eax, byte[member(offsetof(vc4::Lookup, parameters))]);
-  cmp(eax, 4);
-  je(failures_.back().entry, T_NEAR);
-  note_place(node);
-  mov(ecx, dword[kMemory + kUniforms + static_cast<int>(uniform_bytes_)]);
-  uniform_bytes_ += 4;
-  mov(dword[member(offsetof(vc4::Lookup, p)) + rax * 4], ecx);
-  inc(eax);
-  mov(byte[member(offsetof(vc4::Lookup, parameters))], al);
-  mov(byte[member(to.flag)], 1);
-  const int from = in_register(node.operands[0]);
-  for (int p = 0; p < parts_; ++p) vmovups(ptr[member(to.value) + 32 * p], vector(from, p));
-  consume(node);
-}
-
-void RunEmitter::write_port(const Node& node) {
-  tmu_parameter_of(node) ? tmu_parameter(node) : call_interpreter(node);
-}
-
-void RunEmitter::load_tmu(const Node& node) {
-  using Unit = Thread::Pending::Unit;
-  const size_t unit = offsetof(Thread, pending.tmu) + node.immediate * sizeof(Unit);
-  const auto member = [&](size_t offset) { return kThread + offset_of(unit + offset); };
-  static_assert(vc4::kTmuResults == 16);
-  failures_.emplace_back();
-  failures_.back().node = &node;
-  mov(eax, dword[member(offsetof(Unit, head))]);
-  cmp(eax, dword[member(offsetof(Unit, tail))]);
-  je(failures_.back().entry, T_NEAR);
-  inc(dword[member(offsetof(Unit, head))]);
-  and_(eax, vc4::kTmuResults - 1);
-  shl(eax, 6);
+void RunEmitter::load_row(const Node& node) {
   const int to = result(node);
+  mov(rax, ptr[kThread + offset_of(offsetof(Thread, vpm_in.rows))]);
   for (int p = 0; p < parts_; ++p)
-    vmovups(vector(to, p), ptr[member(offsetof(Unit, results)) + rax + 32 * p]);
+    vmovups(vector(to, p), ptr[rax + static_cast<int>(node.immediate) * kLaneBytes + 32 * p]);
 }
 
-void RunEmitter::failures() {
-  for (Failure& f : failures_) {
-    L(f.entry);
-    note_place(*f.node);
-    if (rounds_) ldmxcsr(ptr[rsp + kHostMode]);
-    lea(rsi, ptr[rsp + kOperands]);
-    mov(edx, kAllLanes);
-    lea(r8, ptr[rsp + kOperands]);
-    mov(ecx, f.node->immediate);
-    mov(rdi, kThread);
-    mov(rax, reinterpret_cast<size_t>(find_call(f.node->op)));
-    vzeroupper();
-    call(rax);
-    jmp(leave_, T_NEAR);
-  }
+/// Who does all once more because a result is unsure stores the same rows again.
+void RunEmitter::store_row(const Node& node) {
+  mov(rax, ptr[kThread + offset_of(offsetof(Thread, vpm_out.rows))]);
+  const int from = in_register(node.operands[0]);
+  for (int p = 0; p < parts_; ++p)
+    vmovups(ptr[rax + static_cast<int>(node.immediate) * kLaneBytes + 32 * p], vector(from, p));
+  consume(node);
+}
+
+// ---- Lookups
+
+void RunEmitter::copy_uniform(uint32_t index, uint32_t unit, uint32_t parameter) {
+  mov(ecx, dword[kUniforms + 4 * static_cast<int>(index)]);
+  mov(dword[kThread + offset_of(lookup_of(unit) + offsetof(vc4::Lookup, p) + 4 * parameter)], ecx);
+}
+
+/// T, R or B, with the uniform that comes with each.
+void RunEmitter::parameter(const Node& node) {
+  constexpr size_t kValues[] = {0, offsetof(vc4::Lookup, t), offsetof(vc4::Lookup, r),
+                                offsetof(vc4::Lookup, b)};
+  const uint32_t unit = node.immediate & 1, which = node.immediate >> 1 & 3;
+  note_place(node);
+  copy_uniform(node.immediate >> 16, unit, node.immediate >> 4 & 15);
+  const int from = in_register(node.operands[0]);
+  for (int p = 0; p < parts_; ++p)
+    vmovups(ptr[kThread + offset_of(lookup_of(unit) + kValues[which]) + 32 * p], vector(from, p));
+  consume(node);
+}
+
+void RunEmitter::look_up(const Node& node) {
+  note_place(node);
+  if ((node.immediate >> 1 & 7) != 0)
+    copy_uniform(node.immediate >> 16, node.immediate & 1, node.immediate >> 4 & 15);
+  check_sure();  // others would find no memory elsewhere
+  call_interpreter(node);
+  if (!notes_unsure_) return;
+  const Xbyak::Xmm sum(kUnsureUnit);
+  vpxord(sum, sum, sum);
 }
 
 /// A function of the interpreter does it: nothing is in registers behind it.
 void RunEmitter::call_interpreter(const Node& node) {
   const int operands = graph::info(node.op).operands;
   const bool is_write = node.op == Op::kWritePort;
-  const bool is_tmu = is_write && reads_uniform(node);
-  set_mode(Mode::kHost);
+  // Lookups do not depend on how denormals are taken: they have the host's mode where that matters.
+  if (!wide_ || node.op != Op::kLookup) set_mode(Mode::kHost);
   if (is_write) mask_to(edx, node.operands[1]);
   if (operands != 0) {
     const Id id = node.operands[0];
@@ -222,22 +245,14 @@ void RunEmitter::call_interpreter(const Node& node) {
     place.slot = static_cast<int16_t>(num_slots_++);
     lea(r8, slot(place.slot, 0));
   }
-  if (graph::has(node.op, graph::kStays)) note_place(node);
-  if (is_tmu && uniform_bytes_ != 0)
-    add(dword[kThread + offset_of(offsetof(Thread, uniforms))], static_cast<int>(uniform_bytes_));
+  note_place(node);
   mov(ecx, node.immediate);
   mov(rdi, kThread);
   mov(rax, reinterpret_cast<size_t>(find_call(node.op)));
   vzeroupper();
   call(rax);
-  if (graph::has(node.op, graph::kStays)) {
-    test(rax, rax);
-    jnz(leave_, T_NEAR);
-  }
-  if (is_tmu) {
-    mov(kUniforms.cvt32(), dword[kThread + offset_of(offsetof(Thread, uniforms))]);
-    uniform_bytes_ = 0;
-  }
+  test(rax, rax);
+  jnz(leave_, T_NEAR);
 }
 
 }  // namespace v3d::qpu::jit

@@ -1,4 +1,4 @@
-/// A RunEmitter makes a function of the host of a run of VideoCore IV's instructions.
+/// A RunEmitter makes a function of the host of a stretch of VideoCore IV's instructions.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,9 @@ namespace v3d::qpu::jit {
 
 class RunEmitter final : public GraphEmitter {
  public:
-  /// @param code  address of the chunk that the graph's instructions are of
-  RunEmitter(const graph::Graph& graph, Width width, GpuAddr code, void* buffer, size_t bytes);
+  /// @param code  address of the first of the graph's instructions
+  /// @param is_sure  see vc4::RunCode; code for AVX2 always is
+  RunEmitter(const graph::Graph& graph, Width width, GpuAddr code, bool is_sure, void* buffer, size_t bytes);
 
  private:
   void begin() override;
@@ -23,27 +24,45 @@ class RunEmitter final : public GraphEmitter {
   Xbyak::Address home_of(const Node& node, int part, bool spreads) override;
   bool has_own_mode() const override { return true; }
 
+  void decline_rows(uint32_t in, uint32_t out);
   void uniform(const Node& node);
   void fetch(const Node& node);
-  void store(const Node& node);
-  void store_mask(const Node& node);
   void call_interpreter(const Node& node);
-  void write_port(const Node& node);
-  void tmu_parameter(const Node& node);
-  void load_tmu(const Node& node);
+  void load_row(const Node& node);
+  void store_row(const Node& node);
+  void look_up(const Node& node);
+  void parameter(const Node& node);
+  void copy_uniform(uint32_t index, uint32_t unit, uint32_t parameter);
   void note_place(const Node& node);
-  void failures();
+  /// Nothing was done if a result so far is unsure.
+  void check_sure();
+  void leave_unsure();
+  /// Before what cannot be done a second time.
+  void be_sure();
+
+  // ---- Where code is left
+  /// A value that others find in the thread, and where it is.
+  struct Stored {
+    const Node* node;
+    Place place;
+  };
+  struct Exit {
+    Xbyak::Label entry;
+    const Node* node;  // kGuard or kFinish
+    Mode mode;
+    bool notes_unsure;
+    std::vector<Stored> values;
+  };
+  void leave(const Node& node);
+  void guards();
+  void store_all(Exit& exit);
+  Xbyak::Address memory_of_stored(const Stored& what, int part);
+  void load_stored(const Vector& to, const Stored& what, int part);
+  void store(const Stored& what);
 
   const GpuAddr code_;
-  uint32_t uniform_bytes_ = 0;  // that were read since r12 was right
-  Xbyak::Label leave_, declined_;
-
-  /// Where a thread hangs, which the interpreter finds once more.
-  struct Failure {
-    Xbyak::Label entry;
-    const Node* node;
-  };
-  std::list<Failure> failures_;
+  Xbyak::Label leave_, declined_, unsure_exit_;
+  std::list<Exit> guards_;
 };
 
 }  // namespace v3d::qpu::jit

@@ -135,10 +135,10 @@ std::shared_ptr<const ProgramCode> make_code(Target target, const flow::Flow& fl
 
 const char* operation_without_code(Target, const graph::Graph&) { return nullptr; }
 
-std::vector<uint8_t> make_run_code(Target target, const graph::Graph& made, GpuAddr code) {
+std::vector<uint8_t> make_run_code(Target target, const graph::Graph& made, GpuAddr code, bool is_sure) {
   const Width width = width_of(target);
   const graph::Graph graph = width == Width::kAvx2 ? graph::by_rounding(made) : made;
-  return code_of<RunEmitter>(graph, width, code);
+  return code_of<RunEmitter>(graph, width, code, is_sure);
 }
 
 std::vector<uint8_t> make_block_code(Target target, const graph::Graph& graph) {

@@ -1,0 +1,153 @@
+/// @file Where code is left, with what others find in the thread then.
+
+#include <algorithm>
+#include <cstddef>
+
+#include "gpu/qpu/jit/graph/frame.h"
+#include "gpu/qpu/jit/graph/run_emitter.h"
+#include "gpu/qpu/run/vc4_compiled.h"
+#include "gpu/qpu/run/vc4_thread.h"
+
+namespace v3d::qpu::jit {
+namespace {
+
+using graph::Op;
+using vc4::Thread;
+using Unit = Thread::Pending::Unit;
+
+constexpr uint32_t kLargest = 0x7f7fffff;
+constexpr int kNotLess = 5;  // of integers
+
+}  // namespace
+
+void RunEmitter::check_sure() {
+  if (!notes_unsure_ || !has_noted_) return;
+  leave_unsure();
+  has_noted_ = false;
+}
+
+void RunEmitter::leave_unsure() {
+  vpcmpud(k1, Xbyak::Zmm(kUnsureUnit), constant(2 * kLargest), kNotLess);
+  kortestw(k1, k1);
+  jnz(unsure_exit_, T_NEAR);
+}
+
+void RunEmitter::be_sure() {
+  check_sure();
+  notes_unsure_ = false;
+}
+
+/// A guard or the finish. What is stored stands behind it, and its values are where they are now.
+void RunEmitter::leave(const Node& node) {
+  Exit exit;
+  exit.node = &node;
+  for (const Node* n = &node + 1;
+       n != graph_.nodes().data() + graph_.nodes().size() && graph::is_stored(n->op); ++n)
+    exit.values.push_back({n, places_[n->operands[0]]});
+  if (node.op == Op::kFinish) {
+    be_sure();
+    store_all(exit);
+    set_mode(Mode::kHost);
+  } else {
+    exit.mode = current_mode_;
+    exit.notes_unsure = notes_unsure_ && has_noted_;
+    guards_.push_back(exit);
+    cmp(dword[kThread + offset_of(offsetof(Thread, pending.met_no_memory))], 0);
+    jne(guards_.back().entry, T_NEAR);
+  }
+  for (const Stored& what : exit.values) consume(*what.node);
+}
+
+void RunEmitter::guards() {
+  for (Exit& exit : guards_) {
+    L(exit.entry);
+    if (exit.notes_unsure) leave_unsure();
+    store_all(exit);
+    if (exit.mode != Mode::kHost) ldmxcsr(ptr[rip + host_mode_]);
+    note_place(*exit.node);
+    mov(rax, reinterpret_cast<size_t>(vc4::kLeft));
+    jmp(leave_, T_NEAR);
+  }
+}
+
+void RunEmitter::store_all(Exit& exit) {
+  // Registers that values still stand in, and into which others come.
+  const auto is_replaced = [&](uint32_t offset) {
+    return std::any_of(exit.values.begin(), exit.values.end(), [&](const Stored& what) {
+      return what.node->op == Op::kStore && what.node->immediate == offset;
+    });
+  };
+  for (Stored& what : exit.values) {
+    const Node& value = graph_[what.node->operands[0]];
+    if (what.place.unit >= 0 || what.place.slot >= 0 || value.op != Op::kLoad ||
+        !is_replaced(value.immediate))
+      continue;
+    const auto copy = static_cast<int16_t>(num_slots_++);
+    for (int p = 0; p < parts_; ++p) {
+      load_stored(scratch(0), what, p);
+      vmovaps(slot(copy, p), scratch(0));
+    }
+    what.place.slot = copy;
+  }
+  for (const Stored& what : exit.values) store(what);
+  const uint32_t varyings = exit.node->immediate & 0xffff, uniforms = exit.node->immediate >> 16;
+  if (varyings != 0)
+    add(dword[kThread + offset_of(offsetof(Thread, pending.next_varying))], static_cast<int>(varyings));
+  if (uniforms != 0)
+    add(dword[kThread + offset_of(offsetof(Thread, uniforms))], 4 * static_cast<int>(uniforms));
+}
+
+Xbyak::Address RunEmitter::memory_of_stored(const Stored& what, int part) {
+  if (what.place.slot >= 0) return slot(what.place.slot, part);
+  return stands_at(what.node->operands[0], part, false);
+}
+
+void RunEmitter::load_stored(const Vector& to, const Stored& what, int part) {
+  if (what.place.unit >= 0)
+    vmovaps(to, vector(what.place.unit, part));
+  else if (wide_ && what.place.slot < 0 && graph_[what.node->operands[0]].op == Op::kConst)
+    vpbroadcastd(to, ptr[rip + constants_[graph_[what.node->operands[0]].immediate]]);
+  else
+    vmovups(to, memory_of_stored(what, part));
+}
+
+/// Changes eax, ecx, edx and a scratch register.
+void RunEmitter::store(const Stored& what) {
+  const Node& node = *what.node;
+  const auto member = [&](size_t offset) { return kThread + offset_of(offset); };
+  if (node.op == Op::kStoreMask) {
+    load_stored(scratch(0), what, 0);
+    if (wide_) {
+      vpmovd2m(k1, scratch(0));
+      kmovw(edx, k1);
+    } else {
+      vmovmskps(edx, scratch(0));
+      load_stored(scratch(0), what, 1);
+      vmovmskps(eax, scratch(0));
+      shl(eax, 8);
+      or_(edx, eax);
+    }
+    mov(word[member(node.immediate)], dx);
+    return;
+  }
+  size_t to = node.immediate;
+  if (node.op == Op::kStoreResult) {
+    static_assert(vc4::kTmuResults == 16);
+    const size_t unit = offsetof(Thread, pending.tmu) + node.immediate * sizeof(Unit);
+    mov(eax, dword[member(unit + offsetof(Unit, tail))]);
+    inc(dword[member(unit + offsetof(Unit, tail))]);
+    and_(eax, vc4::kTmuResults - 1);
+    shl(eax, 6);
+    to = unit + offsetof(Unit, results);
+  } else if (node.op == Op::kStoreSfu) {
+    mov(byte[member(offsetof(Thread, pending.events.sfu_in))], static_cast<int>(node.immediate));
+    to = offsetof(Thread, pending.sfu_result);
+  }
+  for (int p = 0; p < parts_; ++p) {
+    load_stored(scratch(0), what, p);
+    const Xbyak::RegExp at = member(to + 32 * static_cast<size_t>(p));
+    vmovups(node.op == Op::kStoreResult ? ptr[at + rax] : ptr[at], scratch(0));
+  }
+}
+
+}  // namespace v3d::qpu::jit
