@@ -23,7 +23,8 @@ const char* operation_without_code(Target, const graph::Graph& graph) {
   return nullptr;
 }
 
-std::vector<uint8_t> make_run_code(Target, const graph::Graph& graph, GpuAddr code) {
+/// It is sure of all results.
+std::vector<uint8_t> make_run_code(Target, const graph::Graph& graph, GpuAddr code, bool) {
   return neon::Emitter(graph::by_rounding(graph), code).make();
 }
 
