@@ -11,6 +11,7 @@ bool compiles_programs(Target) { return false; }
 
 const char* why_no_target() { return "there is no processor for which this was built"; }
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): back ends that have code keep it
 std::shared_ptr<const ProgramCode> make_code(Target, const flow::Flow&, CodeContent,
                                              const JitCompiler::Lister&, LeaveCounts&) {
   return nullptr;
@@ -22,7 +23,8 @@ const char* operation_without_code(Target, const graph::Graph& graph) {
   return nullptr;
 }
 
-std::vector<uint8_t> make_run_code(Target, const graph::Graph& graph, GpuAddr code) {
+/// It is sure of all results.
+std::vector<uint8_t> make_run_code(Target, const graph::Graph& graph, GpuAddr code, bool) {
   return neon::Emitter(graph::by_rounding(graph), code).make();
 }
 

@@ -41,13 +41,16 @@ bool changes_rounding(const graph::Graph& graph) {
   });
 }
 
-uint32_t varyings_of(const graph::Graph& graph) {
-  uint32_t varyings = 0;
+Needs needs_of(const graph::Graph& graph) {
+  Needs needs;
   for (const Node& node : graph.nodes()) {
-    if (node.op == Op::kVarying) varyings = std::max(varyings, node.immediate / 2 + 1);
-    if (graph::leaves(node.op)) varyings = std::max(varyings, node.immediate & 0xffff);
+    if (node.op == Op::kVarying) needs.varyings = std::max(needs.varyings, node.immediate / 2 + 1);
+    if (graph::leaves(node.op)) needs.varyings = std::max(needs.varyings, node.immediate & 0xffff);
+    if (node.op == Op::kLookup) needs.units[node.immediate & 1] = true;
+    if (node.op == Op::kLoadRow) needs.rows_in = std::max(needs.rows_in, node.immediate + 1);
+    if (node.op == Op::kStoreRow) needs.rows_out = std::max(needs.rows_out, node.immediate + 1);
   }
-  return varyings;
+  return needs;
 }
 
 }  // namespace v3d::qpu::jit

@@ -15,7 +15,12 @@ std::vector<bool> loose_zeros(const graph::Graph& graph);
 /// Whether a host computes in a mode of its own for some nodes.
 bool changes_rounding(const graph::Graph& graph);
 
-/// How many varyings the thread must have after those that were read before.
-uint32_t varyings_of(const graph::Graph& graph);
+/// What a thread must have for the function of the graph, which declines others.
+struct Needs {
+  uint32_t varyings = 0;               ///< after those that were read before
+  bool units[2] = {};                  ///< TMUs with no results, and no lookup begun
+  uint32_t rows_in = 0, rows_out = 0;  ///< of the VPM
+};
+Needs needs_of(const graph::Graph& graph);
 
 }  // namespace v3d::qpu::jit

@@ -45,7 +45,6 @@ RegisterScan::RegisterScan(const graph::Graph& graph, int num_units)
   held_.fill(kNoNode);
   for (size_t n = 0; n < places_.size(); ++n) {
     const Op op = graph[static_cast<Id>(n)].op;
-    if (op == Op::kLoad) loads_.push_back(static_cast<Id>(n));
     places_[n].home = is_home(op);
   }
 }
@@ -135,14 +134,6 @@ int RegisterScan::result_in(const Node& node, int unit) {
   consume(node);
   hold(unit, node);
   return unit;
-}
-
-void RegisterScan::keep_what_stands_at(uint32_t offset) {
-  for (const Id id : loads_) {
-    if (graph_[id].immediate != offset) continue;
-    if (places_[id].slot < 0 && uses_.next(id) != Uses::kNever) in_register(id);
-    places_[id].home = false;
-  }
 }
 
 }  // namespace v3d::qpu::jit

@@ -30,7 +30,7 @@ class Uses {
 
 /// The places of one value. It may be in a register and in memory at a time.
 struct Place {
-  int16_t unit = -1;  ///< a register, or two
+  int16_t unit = -1;  ///< a register, two or four
   int16_t slot = -1;  ///< of the frame
   bool home = false;  ///< it stands in the thread or among the constants
 };
@@ -67,9 +67,6 @@ class RegisterScan {
   bool is_last_use(Id id) const { return uses_.after_next(id) == Uses::kNever; }
   /// Nothing is in registers then.
   void vacate_all();
-  /// Before the thread changes there: values that stand there until now, and are still needed, are elsewhere
-  /// then.
-  void keep_what_stands_at(uint32_t offset);
 
   const graph::Graph& graph_;
   Uses uses_;
@@ -83,8 +80,6 @@ class RegisterScan {
   void vacate(int unit);
   bool is_in_memory(Id id) const { return places_[id].home || places_[id].slot >= 0; }
   void hold(int unit, const graph::Node& node);
-
-  std::vector<Id> loads_;  // of registers
 };
 
 }  // namespace v3d::qpu::jit

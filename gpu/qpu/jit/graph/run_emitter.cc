@@ -1,6 +1,5 @@
 #include "gpu/qpu/jit/graph/run_emitter.h"
 
-#include <algorithm>
 #include <cstddef>
 
 #include "gpu/qpu/isa/vc4.h"
@@ -45,21 +44,15 @@ Xbyak::Address RunEmitter::home_of(const Node& node, int part, bool /*spreads*/)
 
 /// What the code is not made for, it declines: varyings that are not there, results of lookups from before.
 void RunEmitter::begin() {
-  const uint32_t varyings = varyings_of(graph_);
-  uint32_t units = 0, rows_in = 0, rows_out = 0;
-  for (const Node& node : graph_.nodes()) {
-    if (node.op == Op::kLookup) units |= 1u << (node.immediate & 1);
-    if (node.op == Op::kLoadRow) rows_in = std::max(rows_in, node.immediate + 1);
-    if (node.op == Op::kStoreRow) rows_out = std::max(rows_out, node.immediate + 1);
-  }
-  if (varyings != 0) {
+  const Needs needs = needs_of(graph_);
+  if (needs.varyings != 0) {
     mov(eax, dword[rdi + offset_of(offsetof(Thread, pending.next_varying))]);
-    lea(ecx, ptr[rax + static_cast<int>(varyings)]);
+    lea(ecx, ptr[rax + static_cast<int>(needs.varyings)]);
     cmp(ecx, dword[rdi + offset_of(offsetof(Thread, num_varyings))]);
     ja(declined_, T_NEAR);
   }
   for (size_t unit = 0; unit < 2; ++unit) {
-    if (!(units >> unit & 1)) continue;
+    if (!needs.units[unit]) continue;
     using Unit = Thread::Pending::Unit;
     const size_t at = offsetof(Thread, pending.tmu) + unit * sizeof(Unit);
     mov(ecx, dword[rdi + offset_of(at + offsetof(Unit, head))]);
@@ -69,7 +62,7 @@ void RunEmitter::begin() {
     cmp(dword[rdi + offset_of(at + offsetof(Unit, lookup) + offsetof(vc4::Lookup, has_t))], 0);
     jne(declined_, T_NEAR);
   }
-  if (rows_in != 0 || rows_out != 0) decline_rows(rows_in, rows_out);
+  if (needs.rows_in != 0 || needs.rows_out != 0) decline_rows(needs.rows_in, needs.rows_out);
   push(rbp);
   mov(rbp, rsp);
   for (const Reg64& r : {rbx, r12, r13, r14}) push(r);
@@ -80,7 +73,7 @@ void RunEmitter::begin() {
   mov(kMemory, ptr[kThread + offset_of(offsetof(Thread, memory))]);
   mov(kUniforms.cvt32(), dword[kThread + offset_of(offsetof(Thread, uniforms))]);
   add(kUniforms, kMemory);
-  if (varyings != 0) {
+  if (needs.varyings != 0) {
     static_assert(sizeof(vc4::Varying) == 2 * kLaneBytes);
     shl(rax, 7);
     add(rax, ptr[kThread + offset_of(offsetof(Thread, varyings))]);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "gpu/qpu/jit/graph/facts.h"
 #include "gpu/qpu/jit/neon/frame.h"
@@ -49,7 +50,7 @@ std::vector<uint8_t> Emitter::make() {
   walk();
   epilogue();
   unsure_results();
-  failures();
+  guards();
   masm_.Bind(&begin);
   prologue(body);
   while (masm_.GetCursorOffset() % kPartBytes != 0) masm_.Nop();
@@ -63,15 +64,50 @@ std::vector<uint8_t> Emitter::make() {
   return result;
 }
 
-void Emitter::prologue(Label& body) {
-  const uint32_t varyings = varyings_of(graph_);
-  if (varyings != 0) {
-    masm_.Ldr(w9, MemOperand(x0, offsetof(Thread, pending.next_varying)));
-    masm_.Ldr(w10, MemOperand(x0, offsetof(Thread, num_varyings)));
-    masm_.Add(w11, w9, varyings);
+/// What the code is not made for: varyings or rows that are not there, results of lookups from before.
+void Emitter::decline(const Needs& needs) {
+  const auto load = [&](const Register& to, size_t offset) {
+    masm_.Ldr(to, MemOperand(x0, static_cast<int64_t>(offset)));
+  };
+  if (needs.varyings != 0) {
+    load(w9, offsetof(Thread, pending.next_varying));
+    load(w10, offsetof(Thread, num_varyings));
+    masm_.Add(w11, w9, needs.varyings);
     masm_.Cmp(w11, w10);
     masm_.B(&declined_, hi);
   }
+  for (size_t unit = 0; unit < 2; ++unit) {
+    if (!needs.units[unit]) continue;
+    using Unit = Thread::Pending::Unit;
+    const size_t at = offsetof(Thread, pending.tmu) + unit * sizeof(Unit);
+    static_assert(offsetof(vc4::Lookup, has_t) == 1 && offsetof(vc4::Lookup, parameters) == 4);
+    load(w10, at + offsetof(Unit, head));
+    load(w11, at + offsetof(Unit, tail));
+    masm_.Cmp(w10, w11);
+    masm_.B(&declined_, ne);
+    masm_.Mov(x11, at + offsetof(Unit, lookup) + offsetof(vc4::Lookup, has_t));  // at no multiple of 4
+    masm_.Ldr(w10, MemOperand(x0, x11));
+    masm_.Cbnz(w10, &declined_);
+  }
+  if (needs.rows_in == 0 && needs.rows_out == 0) return;
+  // Where fewer than these are there, reads were set up before, or what is written could be read.
+  masm_.Ldrb(w10, MemOperand(x0, offsetof(Thread, pending.vpm_reads.count)));
+  masm_.Cbnz(w10, &declined_);
+  for (const auto& [offset, rows] : {std::pair(offsetof(Thread, vpm_in.count), needs.rows_in),
+                                     std::pair(offsetof(Thread, vpm_out.count), needs.rows_out)}) {
+    load(w10, offset);
+    masm_.Cmp(w10, rows);
+    masm_.B(&declined_, lo);
+  }
+  load(x10, offsetof(Thread, vpm_in.rows));
+  load(x11, offsetof(Thread, vpm_out.rows));
+  masm_.Cmp(x10, x11);
+  masm_.B(&declined_, eq);
+}
+
+void Emitter::prologue(Label& body) {
+  const Needs needs = needs_of(graph_);
+  decline(needs);
   masm_.Stp(x29, x30, MemOperand(sp, -kFrameRecord, PreIndex));
   for (int n = 2; n < kSavedRegisters; n += 2)
     masm_.Stp(XRegister(17 + n), XRegister(18 + n), MemOperand(sp, n * kRegisterBytes));
@@ -86,12 +122,10 @@ void Emitter::prologue(Label& body) {
   masm_.Add(kUppermost, kThread, kUppermostAt);
   masm_.Mov(kCode.W(), code_);
   if (!pool_.empty()) masm_.Adr(kPool, &pool_label_);
-  if (reads_uniforms_) {
-    masm_.Ldr(x10, MemOperand(kThread, offsetof(Thread, memory)));
-    masm_.Ldr(w11, MemOperand(kThread, offsetof(Thread, uniforms)));
-    masm_.Add(kUniform, x10, x11);
-  }
-  if (varyings != 0) {
+  masm_.Ldr(x10, MemOperand(kThread, offsetof(Thread, memory)));
+  masm_.Ldr(w11, MemOperand(kThread, offsetof(Thread, uniforms)));
+  masm_.Add(kUniforms, x10, x11);
+  if (needs.varyings != 0) {
     static_assert(sizeof(vc4::Varying) == 2 * kLaneBytes);
     masm_.Ldr(x10, MemOperand(kThread, offsetof(Thread, varyings)));
     masm_.Add(kVaryings, x10, ::vixl::aarch64::Operand(x9, LSL, 7));
@@ -105,7 +139,6 @@ void Emitter::prologue(Label& body) {
 
 void Emitter::epilogue() {
   set_mode(Mode::kHost);
-  count_uniforms();
   masm_.Mov(x0, 0);
   masm_.Bind(&leave_);
   masm_.Mov(sp, x29);
@@ -116,7 +149,6 @@ void Emitter::epilogue() {
     masm_.Ldp(XRegister(17 + n), XRegister(18 + n), MemOperand(sp, n * kRegisterBytes));
   masm_.Ldp(x29, x30, MemOperand(sp, kFrameRecord, PostIndex));
   masm_.Ret();
-  if (varyings_of(graph_) == 0) return;
   masm_.Bind(&declined_);
   masm_.Mov(x0, reinterpret_cast<uint64_t>(vc4::kDeclined));
   masm_.Ret();

@@ -12,6 +12,7 @@
 
 #include "gpu/base/memory.h"
 #include "gpu/qpu/graph/graph.h"
+#include "gpu/qpu/jit/graph/facts.h"
 #include "gpu/qpu/jit/graph/registers.h"
 
 namespace v3d::qpu::jit::neon {
@@ -30,8 +31,7 @@ class Emitter : private RegisterScan {
  public:
   static bool has_code(graph::Op op);
 
-  /// @param graph  of operations that have code  @param code  address of the chunk that its instructions are
-  /// of
+  /// @param graph  of operations that have code  @param code  address of the first of its instructions
   Emitter(const graph::Graph& graph, GpuAddr code);
   /// A vc4::RunFn that can stand at any address that is a multiple of 16. Empty: it would be too large.
   std::vector<uint8_t> make();
@@ -56,7 +56,8 @@ class Emitter : private RegisterScan {
   };
   Memory in_thread(int64_t offset);
   Memory in_pool(int64_t offset);
-  Memory memory_of(Id id);
+  Memory memory_of(Id id, const Place& place);
+  Memory memory_of(Id id) { return memory_of(id, places_[id]); }
   static MemOperand operand_of(const Memory& memory) { return MemOperand(memory.base, memory.offset); }
   enum class Way : uint8_t { kLoad, kStore };
   void move(Way way, const Vector& first, const Vector& second, const Memory& memory);
@@ -68,6 +69,7 @@ class Emitter : private RegisterScan {
   };
   Operand operand(Id id, int scratch_for_constant);
   Vector at(const Operand& o, int p) { return o.unit >= 0 ? part(o.unit, p) : o.spread; }
+  void store_parts(const Operand& from, const Memory& to);
   void load(int unit, Id id) override;
   void save(int unit, int slot) override;
   void spread(const Vector& to, uint32_t bits);
@@ -77,6 +79,7 @@ class Emitter : private RegisterScan {
   int64_t lane_bits();
 
   // ---- Code
+  void decline(const Needs& needs);
   void prologue(Label& body);
   void epilogue();
   void emit(const Node& node) override;
@@ -89,37 +92,36 @@ class Emitter : private RegisterScan {
   void shift_by(const Node& node, uint32_t bits);
   void choose(const Node& node);
   void toward_zero(const Node& node);
-  void check(int unit, Label* unsure);
+  struct Unsure;
+  Unsure& unsure_of(const Node& node, int to, const Operand& a, const Operand& b);
+  void check(int unit, uint32_t limit, Label* unsure);
   void reciprocal(const Node& node);
   void special(const Node& node);
   void load_mask(const Node& node);
   void uniform(const Node& node);
   void fetch(const Node& node);
-  void store(const Node& node);
-  void store_mask(const Node& node);
-  void end_varyings(const Node& node);
-  void load_tmu(const Node& node);
-  void write_port(const Node& node);
-  void tmu_parameter(const Node& node);
+  void load_row(const Node& node);
+  void store_row(const Node& node);
+  void integer_of(const Node& node);
+  void parameter(const Node& node);
+  void look_up(const Node& node);
+  void copy_uniform(uint32_t index, uint32_t unit, uint32_t parameter);
   void call_interpreter(const Node& node);
   void call(const void* function);
   void note_place(const Node& node);
-  void mask_to(const Register& to, Id mask);
-  void count_uniforms();
+  void mask_to(const Register& to, Id mask, const Place& place);
   /// How the host computes with floats: as its program does, or toward zero and without denormals.
   enum class Mode : uint8_t { kAny, kHost, kOwn };
   void set_mode(Mode mode);
   void unsure_results();
   void unsure_routine(Op op, Label& label);
-  void failures();
 
   Assembler masm_;
   const GpuAddr code_;
   const bool rounds_;
   const std::vector<bool> zero_is_loose_;
-  uint32_t used_ = 0;                               // units
-  bool reads_uniforms_ = false, has_zero_ = false;  // in v28
-  uint32_t uniform_bytes_ = 0;                      // that were read since the thread knows
+  uint32_t used_ = 0;      // units
+  bool has_zero_ = false;  // in v28
   Mode current_mode_ = Mode::kHost;
   Label leave_, declined_, pool_label_;
   std::vector<uint64_t> pool_;
@@ -136,12 +138,26 @@ class Emitter : private RegisterScan {
     } operands[2];
   };
   std::list<Unsure> unsure_;
-  /// Where a thread hangs, which the interpreter finds once more.
-  struct Failure {
-    Label entry;
+
+  // ---- Where code is left
+  /// A value that others find in the thread, and where it is.
+  struct Stored {
     const Node* node;
+    Place place;
   };
-  std::list<Failure> failures_;
+  struct Exit {
+    Label entry;
+    const Node* node = nullptr;  // kGuard or kFinish
+    Mode mode = Mode::kHost;
+    std::vector<Stored> values;
+  };
+  void leave(const Node& node);
+  void guards();
+  void store_all(Exit& exit);
+  void store(const Stored& what);
+  void store_to(Id id, const Place& place, const Memory& to);
+  std::pair<Vector, Vector> pair_of(Id id, const Place& place, int p, int scratch_number);
+  std::list<Exit> guards_;
 };
 
 }  // namespace v3d::qpu::jit::neon

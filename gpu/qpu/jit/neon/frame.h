@@ -16,14 +16,14 @@ inline constexpr int kOperands = 0,                                 // of calls
 // Behind scratch registers that calls change, x9 to x15, and those of the assembler, x16 and x17.
 using vixl::aarch64::Register;
 inline const Register kThread = vixl::aarch64::x19;
-inline const Register kUniform = vixl::aarch64::x20;  // the host's address of the next one
+inline const Register kUniforms = vixl::aarch64::x20;  // the host's address of the first one
 inline const Register kVaryings = vixl::aarch64::x21;
 inline const Register kPool = vixl::aarch64::x22;       // constants
 inline const Register kUpper = vixl::aarch64::x23;      // the thread from kUpperAt on
 inline const Register kUppermost = vixl::aarch64::x24;  // and from kUppermostAt on
 inline const Register kHostMode = vixl::aarch64::x25;   // of FPCR
 inline const Register kOwnMode = vixl::aarch64::x26;
-inline const Register kCode = vixl::aarch64::x28;  // GPU address of the chunk
+inline const Register kCode = vixl::aarch64::x28;  // GPU address of the first instruction
 
 /// A pair of registers is loaded from up to 1 KiB beside a base.
 inline constexpr int64_t kReach = 1024, kUpperAt = 2 * kReach, kUppermostAt = 4 * kReach;

@@ -13,6 +13,9 @@ namespace {
 using vixl::aarch64::VectorFormat;
 using vixl::aarch64::VRegister;
 
+// Limits of check(): above all numbers but the largest, and 2^31.
+constexpr uint32_t kLargeExponent = 0xfe, kTwoTo31 = 0x9e;
+
 VRegister as(const VRegister& v, VectorFormat format) {
   return VRegister(static_cast<int>(v.GetCode()), format);
 }
@@ -111,16 +114,25 @@ Emitter::Emit Emitter::other_operation(Op op) {
       return &Emitter::uniform;
     case Op::kFetch:
       return &Emitter::fetch;
-    case Op::kStore:
-      return &Emitter::store;
+    case Op::kLoadRow:
+      return &Emitter::load_row;
+    case Op::kStoreRow:
+      return &Emitter::store_row;
+    case Op::kIntegerOf:
+      return &Emitter::integer_of;
+    case Op::kParameter:
+      return &Emitter::parameter;
+    case Op::kLookup:
+      return &Emitter::look_up;
+    case Op::kGuard:
+    case Op::kFinish:
+      return &Emitter::leave;
+    case Op::kStore:  // where code is left
     case Op::kStoreMask:
-      return &Emitter::store_mask;
-    case Op::kEndVaryings:
-      return &Emitter::end_varyings;
-    case Op::kLoadTmu:
-      return &Emitter::load_tmu;
+    case Op::kStoreResult:
+    case Op::kStoreSfu:
+      return &Emitter::nothing;
     case Op::kWritePort:
-      return &Emitter::write_port;
     case Op::kReadPort:
     case Op::kLoadColor:
       return &Emitter::call_interpreter;
@@ -209,12 +221,7 @@ void Emitter::toward_zero(const Node& node) {
   set_mode(Mode::kOwn);
   const Operand a = operand(node.operands[0], 0), b = operand(node.operands[1], 1);
   const int to = result(node, true);
-  unsure_.emplace_back();
-  Unsure& unsure = unsure_.back();
-  unsure.op = node.op;
-  unsure.to = to;
-  unsure.operands[0] = {a.unit, graph_[node.operands[0]].immediate};
-  unsure.operands[1] = {b.unit, graph_[node.operands[1]].immediate};
+  Unsure& unsure = unsure_of(node, to, a, b);
   for (int p = 0; p < kParts; ++p)
     node.op == Op::kSum ? masm_.Fadd(part(to, p), at(a, p), at(b, p))
                         : masm_.Fmul(part(to, p), at(a, p), at(b, p));
@@ -224,14 +231,34 @@ void Emitter::toward_zero(const Node& node) {
     has_zero_ = true;
     for (int p = 0; p < kParts; ++p) masm_.Fadd(part(to, p), part(to, p), zero);
   }
-  check(to, &unsure.entry);
+  check(to, kLargeExponent, &unsure.entry);
   masm_.Bind(&unsure.back);
 }
 
-/// Leaves for `unsure` where a lane is very large, infinite or none: by the upper bytes of all lanes, which
-/// are the sign and but one bit of the exponent.
-void Emitter::check(int unit, Label* unsure) {
-  constexpr uint32_t kLargeExponent = 0xfe;
+Emitter::Unsure& Emitter::unsure_of(const Node& node, int to, const Operand& a, const Operand& b) {
+  unsure_.emplace_back();
+  Unsure& unsure = unsure_.back();
+  unsure.op = node.op;
+  unsure.to = to;
+  unsure.operands[0] = {a.unit, graph_[node.operands[0]].immediate};
+  if (graph::info(node.op).operands > 1) unsure.operands[1] = {b.unit, graph_[node.operands[1]].immediate};
+  return unsure;
+}
+
+/// As the host converts what fits.
+void Emitter::integer_of(const Node& node) {
+  const Operand from = {in_register(node.operands[0]), {}};
+  const int to = result(node, true);
+  Unsure& unsure = unsure_of(node, to, from, {});
+  for (int p = 0; p < kParts; ++p) masm_.Fcvtzs(part(to, p), at(from, p));
+  check(from.unit, kTwoTo31, &unsure.entry);
+  masm_.Bind(&unsure.back);
+}
+
+/// Leaves for `unsure` where a lane has at least this magnitude: by the upper bytes of all lanes, which are
+/// the sign and all but one bit of the exponent.
+/// @param limit  twice such a byte
+void Emitter::check(int unit, uint32_t limit, Label* unsure) {
   const Vector upper = scratch(0), others = scratch(1);
   masm_.Uzp2(upper.V8H(), part(unit, 0).V8H(), part(unit, 1).V8H());
   masm_.Uzp2(others.V8H(), part(unit, 2).V8H(), part(unit, 3).V8H());
@@ -239,7 +266,7 @@ void Emitter::check(int unit, Label* unsure) {
   masm_.Add(upper.V16B(), upper.V16B(), upper.V16B());
   masm_.Umaxv(upper.B(), upper.V16B());
   masm_.Fmov(vixl::aarch64::w9, upper.S());
-  masm_.Cmp(vixl::aarch64::w9, kLargeExponent);
+  masm_.Cmp(vixl::aarch64::w9, limit);
   masm_.B(unsure, vixl::aarch64::hs);
 }
 

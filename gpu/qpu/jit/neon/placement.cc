@@ -27,10 +27,10 @@ Emitter::Memory Emitter::in_thread(int64_t offset) {
 
 Emitter::Memory Emitter::in_pool(int64_t offset) { return {kPool, offset}; }
 
-Emitter::Memory Emitter::memory_of(Id id) {
+/// @param place  of a value that is in memory
+Emitter::Memory Emitter::memory_of(Id id, const Place& place) {
+  if (place.slot >= 0) return {vixl::aarch64::sp, kSlots + int64_t{kLaneBytes} * place.slot};
   const Node& node = graph_[id];
-  const int slot = places_[id].slot;
-  if (slot >= 0) return {vixl::aarch64::sp, kSlots + int64_t{kLaneBytes} * slot};
   if (node.op == Op::kLaneIndex) return in_pool(lane_index());
   if (node.op == Op::kVarying) return {kVaryings, int64_t{node.immediate} * kLaneBytes};
   return in_thread(node.immediate);
@@ -80,6 +80,11 @@ Emitter::Operand Emitter::operand(Id id, int scratch_for_constant) {
   const Vector to = scratch(scratch_for_constant);
   spread(to, graph_[id].immediate);
   return {-1, to};
+}
+
+void Emitter::store_parts(const Operand& from, const Memory& to) {
+  for (int p = 0; p < kParts; p += 2)
+    move(Way::kStore, at(from, p), at(from, p + 1), {to.base, to.offset + p * kPartBytes});
 }
 
 // ---- Constants behind the code
