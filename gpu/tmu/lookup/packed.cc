@@ -321,7 +321,7 @@ template <bool kLinear, bool kTiled>
     return gather(texels.memory, address, active);
   };
   if constexpr (!kLinear) {
-    LanesI outside;
+    LanesI outside = {};
     const LanesI x = index_of(rules, at, 0, level.width, outside),
                  y = index_of(rules, at, 1, level.height, outside);
     return texel(column_of(rules, level, as_uint(x)), row_of(rules, level, as_uint(y))) | plan.always_set;
