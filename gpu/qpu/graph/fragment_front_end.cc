@@ -3,10 +3,10 @@
 #include <array>
 #include <bit>
 #include <cstddef>
-#include <utility>
 
 #include "gpu/qpu/graph/value.h"
 #include "gpu/qpu/run/alu_lanes.h"
+#include "gpu/qpu/run/sfu.h"
 
 namespace v3d::qpu::graph {
 namespace {
@@ -14,10 +14,6 @@ namespace {
 constexpr uint32_t kOne = 0x3f800000, kHalf = 0x3f000000;
 constexpr uint32_t kSign = 0x80000000, kInfinity = 0x7f800000, kQuiet = 0x400000, kQuietNan = 0x7fc00000,
                    kNoNumber = 0xffc00000, kTwoHundred = 0x43480000, kLeastNormal = 0x00800000;
-/// exp2() of gpu/qpu/run/sfu.h has them apart: argument and result.
-constexpr std::pair<uint32_t, uint32_t> kTiesOfExp2[] = {
-    {std::bit_cast<uint32_t>(0x1.853a6ep-9f), std::bit_cast<uint32_t>(0x1.00870ap+0f)},
-    {std::bit_cast<uint32_t>(-0x1.e7526ep-6f), std::bit_cast<uint32_t>(0x1.f58d62p-1f)}};
 constexpr uint32_t kColorWords = 2;
 constexpr uint32_t kMostInstructions = 256;
 /// On doubles they take long: then it is worth it that quads of several primitives wait for each other.
@@ -297,8 +293,9 @@ class FrontEnd {
         const Value limited = max_floats(min_floats(x, most), least);
         Value power = graph::make(Op::kExp2, limited);
         power = choose(below_floats(power, bits(kLeastNormal)), zero, power);
-        for (const auto& [argument, result] : kTiesOfExp2)
-          power = choose(equal_words(x, bits(argument)), bits(result), power);
+        for (const sfu::Tie& tie : sfu::kTiesOfExp2)
+          power = choose(equal_words(x, bits(std::bit_cast<uint32_t>(tie.x))),
+                         bits(std::bit_cast<uint32_t>(tie.result)), power);
         return choose(is_nan(x), quiet, power);
       }
       case QpuOp::kLog: {

@@ -18,6 +18,13 @@ typedef double LanesD __attribute__((vector_size(128)));
 typedef int64_t LanesL __attribute__((vector_size(128)));
 typedef uint64_t LanesQ __attribute__((vector_size(128)));
 
+/// The two inputs of exp2 whose result is so close to the middle of two floats that its double is a tie, and
+/// their results.
+struct Tie {
+  float x, result;
+};
+inline constexpr Tie kTiesOfExp2[] = {{0x1.853a6ep-9f, 0x1.00870ap+0f}, {-0x1.e7526ep-6f, 0x1.f58d62p-1f}};
+
 inline LanesD to_double(LanesF v) { return __builtin_convertvector(v, LanesD); }
 inline LanesF to_float(LanesD v) { return __builtin_convertvector(v, LanesF); }
 
@@ -69,8 +76,8 @@ inline LanesF exp2(LanesF x) {
   const LanesQ scale = (reinterpret_cast<LanesQ>(shifted) + 1023u) << 52;
   LanesF result = to_float(power * reinterpret_cast<LanesD>(scale));
   result = result < 0x1p-126f ? LanesF{} : result;
-  // The two inputs whose result is so close to the middle of two floats that its double is a tie.
-  return x == 0x1.853a6ep-9f ? splat(0x1.00870ap+0f) : x == -0x1.e7526ep-6f ? splat(0x1.f58d62p-1f) : result;
+  for (const Tie& tie : kTiesOfExp2) result = x == tie.x ? splat(tie.result) : result;
+  return result;
 }
 
 /// log2(x); -inf for +-0, NaN for x < 0.

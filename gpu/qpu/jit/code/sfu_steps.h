@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <initializer_list>
 
+#include "gpu/qpu/run/sfu.h"
+
 namespace v3d::qpu::jit::sfu_steps {
 
 inline constexpr uint32_t kOne = 0x3f800000, kMinusOne = 0xbf800000, kHalf = 0x3f000000,
@@ -13,14 +15,14 @@ inline constexpr uint32_t kOne = 0x3f800000, kMinusOne = 0xbf800000, kHalf = 0x3
                           kNan = 0x7fc00000, kTwoHundred = 0x43480000, kMinusTwoHundred = 0xc3480000,
                           kLeastNormal = 0x00800000;
 
-/// Of exp2: the two inputs whose double is a tie, and their results.
+/// sfu::kTiesOfExp2 as words.
 struct Tie {
   uint32_t x, result;
 };
-inline constexpr Tie kTies[] = {
-    {std::bit_cast<uint32_t>(0x1.853a6ep-9f), std::bit_cast<uint32_t>(0x1.00870ap+0f)},
-    {std::bit_cast<uint32_t>(-0x1.e7526ep-6f), std::bit_cast<uint32_t>(0x1.f58d62p-1f)},
-};
+constexpr Tie words_of(const sfu::Tie& tie) {
+  return {std::bit_cast<uint32_t>(tie.x), std::bit_cast<uint32_t>(tie.result)};
+}
+inline constexpr Tie kTies[] = {words_of(sfu::kTiesOfExp2[0]), words_of(sfu::kTiesOfExp2[1])};
 
 template <typename Emitter>
 auto quadwords(Emitter& e, uint64_t bits) {
