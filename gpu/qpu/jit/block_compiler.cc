@@ -36,8 +36,7 @@ class FunctionOfBlocks : public BlockCode {
   uint32_t instructions() const override { return instructions_; }
   const std::vector<uint64_t>& words() const override { return words_; }
   size_t bytes() const override {
-    constexpr size_t kPage = 4096;
-    return sizeof(*this) + (memory_.size() + kPage - 1) / kPage * kPage + words_.size() * sizeof(uint64_t);
+    return sizeof(*this) + memory_.host_bytes() + words_.size() * sizeof(uint64_t);
   }
 
  private:

@@ -27,10 +27,7 @@ class GraphCode : public vc4::RunCode {
       : RunCode(stretch, never_unsure), memory_(std::move(memory)) {
     function = std::bit_cast<vc4::RunFn>(memory_.begin());
   }
-  size_t bytes() const override {
-    constexpr size_t kPage = 4096;
-    return sizeof(*this) + (memory_.size() + kPage - 1) / kPage * kPage;
-  }
+  size_t bytes() const override { return sizeof(*this) + memory_.host_bytes(); }
 
  private:
   const CodeMemory memory_;

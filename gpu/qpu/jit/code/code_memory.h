@@ -20,8 +20,12 @@ class CodeMemory {
 
   const uint8_t* begin() const { return begin_; }
   size_t size() const { return bytes_; }
+  /// Of the host: whole pages.
+  size_t host_bytes() const { return (bytes_ + kPage - 1) / kPage * kPage; }
 
  private:
+  static constexpr size_t kPage = 4096;
+
   CodeMemory(uint8_t* begin, size_t bytes) : begin_(begin), bytes_(bytes) {}
   uint8_t* begin_;
   size_t bytes_;

@@ -82,9 +82,8 @@ ProgramCode::ProgramCode(CodeContent content, CodeMemory memory, CodeTables tabl
       leaves_(leaves) {}
 
 size_t ProgramCode::bytes() const {
-  constexpr size_t kPage = 4096;
-  return sizeof(*this) + (memory_.size() + kPage - 1) / kPage * kPage +
-         content_.words.size() * sizeof(uint64_t) + content_.stretches.size() * sizeof(CodeContent::Stretch) +
+  return sizeof(*this) + memory_.host_bytes() + content_.words.size() * sizeof(uint64_t) +
+         content_.stretches.size() * sizeof(CodeContent::Stretch) +
          tables_.entries.size() * sizeof(CodeEntry) + tables_.exits.size() * sizeof(CodeExit) +
          tables_.places.size() * sizeof(CodePlace) + entry_at_.size() * sizeof(uint16_t);
 }
