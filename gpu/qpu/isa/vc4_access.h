@@ -35,6 +35,22 @@ constexpr uint8_t address_of(ReadPort port) {
   return kAddressNop;
 }
 
+/// Those besides is_tmu() and is_sfu() at which a write neither waits nor costs more than an instruction.
+constexpr bool is_quick(WritePort port) {
+  switch (port) {
+    case WritePort::kMsFlags:
+    case WritePort::kStencilSetup:
+    case WritePort::kTlbZ:
+    case WritePort::kTlbColorMs:
+    case WritePort::kTlbColorAll:
+    case WritePort::kVpm:
+    case WritePort::kVpmReadSetup:
+    case WritePort::kVpmWriteSetup:
+      return true;
+    default:
+      return false;
+  }
+}
 constexpr bool is_sfu(WritePort port) {
   return port == WritePort::kSfuRecip || port == WritePort::kSfuRecipsqrt || port == WritePort::kSfuExp ||
          port == WritePort::kSfuLog;

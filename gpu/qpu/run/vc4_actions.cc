@@ -138,27 +138,7 @@ ActionFn sfu_action(WritePort port) {
 
 /// Ports at which a write neither waits nor costs more than an instruction.
 bool has_action(WritePort port, bool sfu_at_once) {
-  switch (port) {
-    case WritePort::kMsFlags:
-    case WritePort::kStencilSetup:
-    case WritePort::kTlbZ:
-    case WritePort::kTlbColorMs:
-    case WritePort::kTlbColorAll:
-    case WritePort::kVpm:
-    case WritePort::kVpmReadSetup:
-    case WritePort::kVpmWriteSetup:
-    case WritePort::kTmu0S:
-    case WritePort::kTmu0T:
-    case WritePort::kTmu0R:
-    case WritePort::kTmu0B:
-    case WritePort::kTmu1S:
-    case WritePort::kTmu1T:
-    case WritePort::kTmu1R:
-    case WritePort::kTmu1B:
-      return true;
-    default:
-      return sfu_at_once && is_sfu(port);
-  }
+  return is_quick(port) || is_tmu(port) || (sfu_at_once && is_sfu(port));
 }
 
 bool gives_operand_back(Op op) {

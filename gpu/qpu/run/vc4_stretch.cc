@@ -19,22 +19,9 @@ bool may_be_compiled(const Half& half) {
     case Target::kRegister:
       return true;
     case Target::kPort:
-      break;
+      return is_quick(half.to.port) || is_tmu(half.to.port) || is_sfu(half.to.port);
     default:
       return false;
-  }
-  switch (half.to.port) {
-    case WritePort::kMsFlags:
-    case WritePort::kStencilSetup:
-    case WritePort::kTlbZ:
-    case WritePort::kTlbColorMs:
-    case WritePort::kTlbColorAll:
-    case WritePort::kVpm:
-    case WritePort::kVpmReadSetup:
-    case WritePort::kVpmWriteSetup:
-      return true;
-    default:
-      return is_tmu(half.to.port) || is_sfu(half.to.port);
   }
 }
 
