@@ -36,7 +36,7 @@ namespace {
 /// TIDX values of bin jobs: the last ones, so that render jobs have those from 0 and spills of the two, which
 /// run at the same time and may share a spill BO, never meet (compute-and-timing.md 12).
 constexpr int kBinThreads = 8;
-// A program's code, or a run's, is a mapping of its own, and counts as a piece at least.
+// A program's code, a stretch's and that for blocks are mappings of their own, and count as a piece at least.
 static_assert(kMostCodeMappings == qpu::jit::CodeCache::kMostPrograms + qpu::ProgramCache::kMaxChunksInAll);
 
 int total_threads(const chip::Profile& profile) { return 4 * profile.qpu_count(); }

@@ -258,17 +258,12 @@ void BlockEmitter::shade(const Node& node) {
 
 /// Leaves all vector registers as they are.
 void BlockEmitter::prepare() {
-  const auto for_each = [&](auto fn) {
-    for (int n = 0; n < (wide_ ? 32 : 16); ++n)
-      fn(Vector(wide_ ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, n),
-         ptr[rsp + kSaved + (wide_ ? 64 : 32) * n]);
-  };
   L(prepare_);
-  for_each([&](const Vector& v, const Xbyak::Address& to) { vmovups(to, v); });
+  save_vectors(0);
   mov(rdi, kRun);
   vzeroupper();
   call(ptr[V3D_MEMBER(prepare)]);
-  for_each([&](const Vector& v, const Xbyak::Address& from) { vmovups(v, from); });
+  restore_vectors(0);
   set_places();
   jmp(prepared_, T_NEAR);
 }

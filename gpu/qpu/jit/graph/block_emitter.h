@@ -19,7 +19,6 @@ class BlockEmitter final : public GraphEmitter {
   bool has_own_mode() const override { return false; }
   void own_data() override;
 
-  void begin_block();
   void set_places();
   void set_position();
   void plane(const Node& node);

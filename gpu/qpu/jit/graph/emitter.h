@@ -59,6 +59,11 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   bool is_word(Id id) const;
   void load(int unit, Id id) override;
   void save(int unit, int n) override;
+  /// All of them, around a call, in the frame. @param pushed  bytes since the frame was made
+  void save_vectors(int pushed);
+  void restore_vectors(int pushed);
+  template <typename Fn>
+  void for_each_vector(int pushed, Fn fn);
   void mask_to(const Xbyak::Reg32& to, Id mask);
   void mask_from(const Node& node, const Xbyak::Address& bits);
   /// A word for each lane, behind the code.
@@ -107,6 +112,7 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   template <typename Fn>
   void on_doubles(const Node& node, int argument, Fn fn);
   void reciprocal_root(const Vector& d, const std::array<Vector, 6>& temporary);
+  void note_unsure();
   void unsure_results();
   void unsure_routine(Op op, Xbyak::Label& label);
   void pool();

@@ -42,14 +42,9 @@ void GraphEmitter::unsure_results() {
 /// Leaves all vector registers as they are.
 void GraphEmitter::unsure_routine(Op op, Xbyak::Label& label) {
   constexpr int kReturn = 8;
-  const auto for_each = [&](auto fn) {
-    for (int n = 0; n < (wide_ ? 32 : 16); ++n)
-      fn(Vector(wide_ ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, n),
-         ptr[rsp + 2 * kReturn + kSaved + (wide_ ? 64 : 32) * n]);
-  };
   L(label);
   sub(rsp, kReturn);
-  for_each([&](const Vector& v, const Xbyak::Address& to) { vmovups(to, v); });
+  save_vectors(2 * kReturn);
   stmxcsr(ptr[rsp + 2 * kReturn + kModeBefore]);
   ldmxcsr(ptr[rip + host_mode_]);
   lea(rdi, ptr[rsp + 2 * kReturn + kOperands]);
@@ -58,7 +53,7 @@ void GraphEmitter::unsure_routine(Op op, Xbyak::Label& label) {
   vzeroupper();
   call(rax);
   ldmxcsr(ptr[rsp + 2 * kReturn + kModeBefore]);
-  for_each([&](const Vector& v, const Xbyak::Address& from) { vmovups(v, from); });
+  restore_vectors(2 * kReturn);
   add(rsp, kReturn);
   ret();
 }

@@ -338,18 +338,10 @@ void GraphEmitter::toward_zero(const Node& node) {
     }
   }
   if (notes_unsure_) {
-    has_noted_ = true;
     vpaddd(scratch(0), vector(to, 0), vector(to, 0));
-    vpmaxud(Xbyak::Zmm(kUnsureUnit), Xbyak::Zmm(kUnsureUnit), scratch(0));
-    return;
+    return note_unsure();
   }
-  unsure_.emplace_back();
-  Unsure& unsure = unsure_.back();
-  unsure.memory = std::move(memory);
-  unsure.op = node.op;
-  unsure.to = to;
-  unsure.operands[0] = {a, first};
-  unsure.operands[1] = last;
+  Unsure& unsure = unsure_.emplace_back(Unsure{{}, {}, node.op, to, {{a, first}, last}, std::move(memory)});
   if (wide_) {
     vpaddd(scratch(0), vector(to, 0), vector(to, 0));
     vpcmpud(k1, scratch(0), constant(2 * kLargest), kNotLess);
@@ -364,6 +356,12 @@ void GraphEmitter::toward_zero(const Node& node) {
   L(unsure.back);
 }
 
+/// The largest of what is in the first scratch register and was noted stays.
+void GraphEmitter::note_unsure() {
+  has_noted_ = true;
+  vpmaxud(Xbyak::Zmm(kUnsureUnit), Xbyak::Zmm(kUnsureUnit), scratch(0));
+}
+
 /// As the host converts what fits; of what does not it gives one number.
 void GraphEmitter::integer_of(const Node& node) {
   constexpr uint32_t kDoesNotFit = 0x80000000;
@@ -371,16 +369,11 @@ void GraphEmitter::integer_of(const Node& node) {
   for (int p = 0; p < parts_; ++p) vcvttps2dq(vector(to, p), vector(from, p));
   if (wide_) vpcmpeqd(k1, vector(to, 0), constant(kDoesNotFit));
   if (notes_unsure_) {
-    has_noted_ = true;
     vpmovm2d(scratch(0), k1);
-    vpmaxud(Xbyak::Zmm(kUnsureUnit), Xbyak::Zmm(kUnsureUnit), scratch(0));
-    return;
+    return note_unsure();
   }
-  unsure_.emplace_back();
-  Unsure& unsure = unsure_.back();
-  unsure.op = node.op;
-  unsure.to = to;
-  unsure.operands[0] = unsure.operands[1] = {node.operands[0], from};
+  const Last operand = {node.operands[0], from};
+  Unsure& unsure = unsure_.emplace_back(Unsure{{}, {}, node.op, to, {operand, operand}, {}});
   if (wide_) {
     kortestw(k1, k1);
   } else {

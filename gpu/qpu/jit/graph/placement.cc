@@ -93,6 +93,19 @@ void GraphEmitter::load(int unit, Id id) {
   for (int p = 0; p < parts_; ++p) vmovups(vector(unit, p), memory_of(id, p, false));
 }
 
+template <typename Fn>
+void GraphEmitter::for_each_vector(int pushed, Fn fn) {
+  for (int n = 0; n < (wide_ ? 32 : 16); ++n)
+    fn(Vector(wide_ ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, n),
+       ptr[rsp + pushed + kSaved + (wide_ ? 64 : 32) * n]);
+}
+void GraphEmitter::save_vectors(int pushed) {
+  for_each_vector(pushed, [&](const Vector& v, const Xbyak::Address& to) { vmovups(to, v); });
+}
+void GraphEmitter::restore_vectors(int pushed) {
+  for_each_vector(pushed, [&](const Vector& v, const Xbyak::Address& from) { vmovups(v, from); });
+}
+
 void GraphEmitter::save(int unit, int n) {
   for (int p = 0; p < parts_; ++p) vmovaps(slot(n, p), vector(unit, p));
 }
