@@ -65,7 +65,11 @@ def be_killed_again_and_again(seed):
                 os.killpg(process.pid, chance.choice((signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)))
             except ProcessLookupError:
                 pass
-            process.communicate(timeout=300)
+            try:
+                process.communicate(timeout=10)
+            except subprocess.TimeoutExpired:  # a SIGINT that comes while Python starts may be lost in what it imports
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate(timeout=300)
     return ""
 
 
