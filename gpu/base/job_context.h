@@ -123,6 +123,8 @@ struct JobContext {
   }
   /// Somebody may read the performance counters.
   bool counted() const { return !control || control->counted(); }
+  /// Somebody counts or watches what is done, and so has to see all of it, in the order of the hardware.
+  bool is_seen() const { return counted() || watch != nullptr || work != nullptr || tile != nullptr; }
   /// The list moved on.
   void moved() const {
     if (progress) progress->move();

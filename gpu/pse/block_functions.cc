@@ -14,11 +14,6 @@ namespace {
 constexpr uint32_t kMostComponents = 64;
 constexpr uint32_t kQuadBytes = 16;
 
-bool is_seen(const JobContext& job) {
-  return job.counted() || job.watch != nullptr || job.work != nullptr || job.tile != nullptr ||
-         g_left_out != 0;
-}
-
 }  // namespace
 
 bool BlockFunctions::begin_draw(const PreparedDraw& draw, tlb::TileBuffer& tile, int tile_x, int tile_y,
@@ -26,8 +21,8 @@ bool BlockFunctions::begin_draw(const PreparedDraw& draw, tlb::TileBuffer& tile,
   code_ = nullptr;
   qpu::BlockKey key;
   const uint32_t components = draw.num_components();
-  if (!draw.early_test || draw.sample_shading || components > kMostComponents || is_seen(job_) ||
-      !tile.describe_blocks(key))
+  if (!draw.early_test || draw.sample_shading || components > kMostComponents || job_.is_seen() ||
+      g_left_out != 0 || !tile.describe_blocks(key))
     return false;
   key.components = static_cast<uint8_t>(components);
   for (uint32_t i = 0; i < components; ++i) key.flat |= uint64_t{draw.is_flat[i]} << i;

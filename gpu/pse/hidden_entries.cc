@@ -62,7 +62,7 @@ bool are_two_sides(const Edge& a, const Edge& b) { return a.a == -b.a && a.b == 
 
 std::unique_ptr<const HiddenEntries> HiddenEntries::create(const JobContext& job, const tlb::Config& config,
                                                            const std::vector<PreparedDraw>& draws) {
-  if (job.counted() || job.watch != nullptr || job.work != nullptr || !has_one_color(config)) return nullptr;
+  if (job.is_seen() || !has_one_color(config)) return nullptr;
   auto roles = std::make_unique<Role[]>(draws.size());
   bool hides = false, covers = false;
   WorkMeter meter(&job);
