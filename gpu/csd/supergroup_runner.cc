@@ -6,6 +6,7 @@
 
 #include "gpu/base/host_time.h"
 #include "gpu/base/job_control.h"
+#include "gpu/csd/batch_row.h"
 #include "gpu/qpu/run/observer.h"
 
 namespace v3d::csd {
@@ -47,9 +48,10 @@ SupergroupRunner::SupergroupRunner(const JobContext& job, const Configuration& c
       engine_(engine),
       supergroups_(configuration.supergroups()),
       per_range_(std::max<uint64_t>(kRangeBatches / configuration.batches_per_sg, 1)),
-      qpus_(*job.profile, configuration.four_threads),
-      all_fit_(configuration.batches <= qpus_.capacity()),
+      all_fit_(configuration.batches <= QpuSlots(*job.profile, configuration.four_threads).capacity()),
       most_groups_(count_groups(job, configuration)) {
+  const QpuSlots qpus(*job.profile, configuration.four_threads);
+  for (uint32_t n = 0; n < qpus.capacity(); ++n) tidx_[n] = static_cast<uint8_t>(qpus.nth(n));
   const auto count = std::min(static_cast<uint32_t>(job.pool->concurrency()), most_groups_);
   workers_.reserve(count);
   for (uint32_t i = 0; i < count; ++i) workers_.emplace_back(configuration_);
@@ -200,76 +202,131 @@ SupergroupRunner::Group* SupergroupRunner::place() {
 
 void SupergroupRunner::open(Worker& worker) {
   Group& group = *worker.group;
-  const uint64_t supergroup = worker.range.begin++;
   group.count = group.live = worker.generator.opens_supergroup();
+  group.is_new = true;
   group.at_barrier = 0;
   group.since_barrier = group.since_end = 0;
-  for (uint32_t i = 0; i < group.count; ++i) {
+}
+
+/// Software that starts no more batches than there are QPU threads may count on all values being different.
+const uint8_t* SupergroupRunner::tidx(const Group& group, uint64_t supergroup) const {
+  return tidx_.data() + (all_fit_ ? supergroup : group.slot) * configuration_.batches_per_sg;
+}
+
+/// Begins the supergroup and, while their batches end at once, those after it. What is left of the last one
+/// is to be run then.
+void SupergroupRunner::begin(Worker& worker, int pool_slot, Turn& turn) {
+  Group& group = *worker.group;
+  group.is_new = false;
+  if (!engine_.begin) return fill(worker, 0);
+  BatchRow row{.generator = worker.generator,
+               // Where all batches differ in TIDX, those of the next supergroup have other ones.
+               .supergroups = all_fit_ ? 1 : worker.range.end - worker.range.begin,
+               .slot = group.slot,
+               .tidx = tidx(group, worker.range.begin),
+               .instruction_limit = job_.instruction_limit};
+  engine_.begin(row, spare_thread(worker), pool_slot);
+  turn.instructions = row.instructions;
+  worker.range.begin += row.ended;
+  const bool all_ended = row.stop == qpu::Stop::kEnd;
+  const uint32_t ended = row.begun - (all_ended ? 0 : 1);
+  group.count = row.count;
+  group.live = row.count - ended;
+  if (group.live == 0) return;
+  for (uint32_t i = 0; i < ended; ++i) group.batches[i].ended = true;
+  fill(worker, row.begun);
+  if (all_ended) return;
+  Resident& resident = group.batches[ended];
+  resident.batch = row.last;
+  resident.slot = row.slot;
+  resident.tidx = row.tidx[ended];
+  resident.started = true;
+  resident.ended = false;
+  resident.wait = Wait::kNone;
+  resident.last_turn = row.last_turn;
+  resident.thread = std::move(worker.spare.back());
+  worker.spare.pop_back();
+  turn.spend(row.last_turn, kInstructionClocks * row.last_turn);
+  take_stop(group, ended, row.stop, turn);
+  release(group);
+}
+
+/// Gives batches of the supergroup, which the generator has next, their places. @param first  of them
+void SupergroupRunner::fill(Worker& worker, uint32_t first) {
+  Group& group = *worker.group;
+  const uint8_t* const tidx = this->tidx(group, worker.range.begin++);
+  for (uint32_t i = first; i < group.count; ++i) {
     Resident& resident = group.batches[i];
     resident.slot = group.slot;
-    resident.tidx = tidx(group, supergroup, i);
+    resident.tidx = tidx[i];
     resident.started = resident.ended = false;
     resident.wait = Wait::kNone;
     worker.generator.next(group.slot, &resident.batch);
   }
 }
 
-/// Software that starts no more batches than there are QPU threads may count on all values being different.
-uint32_t SupergroupRunner::tidx(const Group& group, uint64_t supergroup, uint32_t index) const {
-  const uint64_t first = (all_fit_ ? supergroup : group.slot) * configuration_.batches_per_sg;
-  return qpus_.nth(static_cast<uint32_t>(first + index));
-}
-
 /// Runs the supergroup until one of its batches used up the turn, from barrier to barrier.
 void SupergroupRunner::run_turn(Worker& worker, int pool_slot) {
   Group& group = *worker.group;
-  const uint32_t count = group.count;
-  uint64_t left = kTurn, used = 0, instructions = 0;
-  bool spent = false;
-  do {
-    uint64_t most = 0, clocks = 0;
-    for (uint32_t i = 0; i < count; ++i) {
-      Resident& resident = group.batches[i];
-      if (resident.ended || resident.wait != Wait::kNone) continue;
-      if (i != 0 && job_.stopped()) break;  // a turn of one batch is as long as nobody has to wait for
-      if (!resident.thread) provide_thread(worker, resident);
-      const qpu::Stop stop = csd::run_turn(resident, engine_, left, job_.instruction_limit, false, pool_slot);
-      instructions += resident.last_turn;
-      most = std::max(most, resident.last_turn);
-      clocks = std::max(clocks, resident.last_clocks);
-      if (stop == qpu::Stop::kEnd) {
-        resident.ended = true;
-        worker.spare.push_back(std::move(resident.thread));
-        --group.live;
-        group.since_barrier = group.since_end = 0;
-        continue;
-      }
-      spent |= stop == qpu::Stop::kBudget;
-      if (settle(group, i, stop)) continue;
-      stuck_ = true;
-      break;
-    }
-    used += clocks;
-    left -= std::min(left, most);
-    if (group.live == 0) break;
-    if (group.at_barrier == group.live) {
-      for (uint32_t i = 0; i < count; ++i) group.batches[i].wait = Wait::kNone;
-      group.at_barrier = 0;
-      group.since_barrier = 0;
-    }
-  } while (!spent && left != 0 && !stuck_ && !job_.ended());
-  worker.used = used;
-  worker.instructions += instructions;
+  Turn turn;
+  if (group.is_new) begin(worker, pool_slot, turn);
+  while (group.live != 0 && !turn.spent && turn.left != 0 && !stuck_ && !job_.ended())
+    run_round(worker, pool_slot, turn);
+  worker.used = turn.used;
+  worker.instructions += turn.instructions;
 }
 
-void SupergroupRunner::provide_thread(Worker& worker, Resident& resident) {
-  if (worker.spare.empty()) {
-    resident.thread = std::make_unique<qpu::Thread>();
-    engine_.prepare(*resident.thread);
-    return;
+/// Each batch up to a barrier.
+void SupergroupRunner::run_round(Worker& worker, int pool_slot, Turn& turn) {
+  Group& group = *worker.group;
+  uint64_t most = 0, clocks = 0;
+  for (uint32_t i = 0; i < group.count && !stuck_; ++i) {
+    Resident& resident = group.batches[i];
+    if (resident.ended || resident.wait != Wait::kNone) continue;
+    if (i != 0 && job_.stopped()) break;  // a turn of one batch is as long as nobody has to wait for
+    if (!resident.thread) {
+      spare_thread(worker);
+      resident.thread = std::move(worker.spare.back());
+      worker.spare.pop_back();
+    }
+    const qpu::Stop stop =
+        csd::run_turn(resident, engine_, turn.left, job_.instruction_limit, false, pool_slot);
+    turn.instructions += resident.last_turn;
+    most = std::max(most, resident.last_turn);
+    clocks = std::max(clocks, resident.last_clocks);
+    if (stop != qpu::Stop::kEnd) {
+      take_stop(group, i, stop, turn);
+      continue;
+    }
+    resident.ended = true;
+    worker.spare.push_back(std::move(resident.thread));
+    --group.live;
+    group.since_barrier = group.since_end = 0;
   }
-  resident.thread = std::move(worker.spare.back());
-  worker.spare.pop_back();
+  turn.spend(most, clocks);
+  release(group);
+}
+
+/// One is there then: the last.
+qpu::Thread& SupergroupRunner::spare_thread(Worker& worker) {
+  if (worker.spare.empty()) {
+    worker.spare.push_back(std::make_unique<qpu::Thread>());
+    engine_.prepare(*worker.spare.back());
+  }
+  return *worker.spare.back();
+}
+
+void SupergroupRunner::take_stop(Group& group, uint32_t index, qpu::Stop stop, Turn& turn) {
+  turn.spent |= stop == qpu::Stop::kBudget;
+  if (!settle(group, index, stop)) stuck_ = true;
+}
+
+/// All that did not end have met at the barrier.
+void SupergroupRunner::release(Group& group) {
+  if (group.live == 0 || group.at_barrier != group.live) return;
+  for (uint32_t i = 0; i < group.count; ++i) group.batches[i].wait = Wait::kNone;
+  group.at_barrier = 0;
+  group.since_barrier = 0;
 }
 
 /// @return false when the batch stopped for something that is not the supergroup's own
@@ -322,10 +379,10 @@ Leftover SupergroupRunner::leftover() {
   for (const SupergroupRange& range : left.ranges) {
     const uint64_t end = std::min(range.end * configuration_.batches_per_sg, configuration_.batches);
     for (uint64_t n = range.begin * configuration_.batches_per_sg; n < end; ++n)
-      unfinished |= uint64_t{1} << qpus_.nth(static_cast<uint32_t>(n));
+      unfinished |= uint64_t{1} << tidx_[n];
   }
   for (uint32_t n = 0; n < configuration_.batches; ++n)
-    if (!(unfinished >> qpus_.nth(n) & 1)) left.used_up.push_back(qpus_.nth(n));
+    if (!(unfinished >> tidx_[n] & 1)) left.used_up.push_back(tidx_[n]);
   return left;
 }
 

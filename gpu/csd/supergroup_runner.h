@@ -8,6 +8,7 @@
 /// dispatches are for the BatchScheduler.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -47,6 +48,7 @@ class SupergroupRunner {
     uint32_t slot = 0;
     std::vector<Resident> batches;              // places; those of the supergroup under way first
     uint32_t count = 0;                         // of those
+    bool is_new = false;                        // none of them began
     uint32_t live = 0, at_barrier = 0;          // did not end yet; 0: no supergroup is under way
     uint64_t since_barrier = 0, since_end = 0;  // instructions
     uint64_t clock = 0;         // of the GPU, at which it goes on, or the next one of its place begins
@@ -67,6 +69,18 @@ class SupergroupRunner {
     uint64_t instructions = 0;
   };
 
+  /// How much of a turn is left.
+  struct Turn {
+    uint64_t left = kTurn, used = 0;  // instructions; clocks
+    uint64_t instructions = 0;        // of all batches
+    bool spent = false;               // one was stopped by its end
+
+    void spend(uint64_t most, uint64_t clocks) {
+      left -= std::min(left, most);
+      used += clocks;
+    }
+  };
+
   static uint32_t count_groups(const JobContext& job, const Configuration& configuration);
   void work(Worker& worker, int pool_slot, std::chrono::microseconds patience);
   bool has_group(Worker& worker);
@@ -78,19 +92,24 @@ class SupergroupRunner {
   Group* earliest(uint64_t slots);
   Group* place();
   void open(Worker& worker);
+  void begin(Worker& worker, int pool_slot, Turn& turn);
+  void fill(Worker& worker, uint32_t first);
   void run_turn(Worker& worker, int pool_slot);
-  void provide_thread(Worker& worker, Resident& resident);
+  void run_round(Worker& worker, int pool_slot, Turn& turn);
+  qpu::Thread& spare_thread(Worker& worker);
+  void take_stop(Group& group, uint32_t index, qpu::Stop stop, Turn& turn);
+  static void release(Group& group);
   bool settle(Group& group, uint32_t index, qpu::Stop stop);
   bool is_empty() const;
   bool is_over() const { return stuck_ || job_.ended() || is_empty(); }
-  uint32_t tidx(const Group& group, uint64_t supergroup, uint32_t index) const;
+  const uint8_t* tidx(const Group& group, uint64_t supergroup) const;
 
   const JobContext& job_;
   const Configuration configuration_;
   const Engine& engine_;
   const uint64_t supergroups_, per_range_;
-  const QpuSlots qpus_;  // for the order of their threads
-  const bool all_fit_;   // every batch has a thread of its own
+  std::array<uint8_t, QpuSlots::kMaxThreads> tidx_{};  // by place: QPU threads in the order of the dispatcher
+  const bool all_fit_;                                 // every batch has a thread of its own
   const uint32_t most_groups_;
   std::vector<Worker> workers_;
   std::atomic<uint64_t> next_{0};  // supergroup
