@@ -7,7 +7,6 @@
 #include "gpu/base/host_time.h"
 #include "gpu/base/log.h"
 #include "gpu/chip/profile.h"
-#include "gpu/csd/batch_row.h"
 #include "gpu/csd/configuration.h"
 #include "gpu/csd/schedule.h"
 #include "gpu/mmu/address_space.h"
@@ -48,7 +47,7 @@ void set_payload(qpu::Thread& thread, const Batch& batch, chip::Generation gener
   thread.msf = as_uint(expand(batch.live)) & 1u;
 }
 
-/// What the batches of a worker have in common.
+/// What the batches that a worker runs have in common.
 struct Station {
   std::optional<tmu::Unit> tmu;
   qpu::Series series;
@@ -85,48 +84,32 @@ bool dispatch(const JobContext& job, const std::array<uint32_t, 7>& cfg, bool on
     thread.snapshot_address = snapshot.address;
     thread.snapshot_bytes = snapshot.size;
   };
-  const auto start = [&](qpu::Thread& thread, const Batch& batch, uint32_t tidx) {
+  engine.start = [&](qpu::Thread& thread, const Batch& batch, uint32_t tidx) {
     thread.restart();
     thread.pc = configuration.code;
     thread.uniforms = configuration.uniforms;
     thread.tidx = tidx;
     set_payload(thread, batch, generation);
-  };
-  const auto give_tmu = [&](qpu::Thread& thread, int worker) -> Station& {
-    Station& station = stations[static_cast<size_t>(worker)];
-    if (!station.tmu) station.tmu.emplace(job.memory, generation).set_job(&job);
-    thread.tmu = &*station.tmu;
-    return station;
-  };
-  engine.start = [&](qpu::Thread& thread, const Batch& batch, uint32_t tidx) {
-    start(thread, batch, tidx);
     if (job.watch) job.watch->start_batch(batch.number, thread);
   };
   engine.run = [&](qpu::Thread& thread, int worker) {
-    give_tmu(thread, worker);
+    Station& station = stations[static_cast<size_t>(worker)];
+    if (!station.tmu) station.tmu.emplace(job.memory, generation).set_job(&job);
+    thread.tmu = &*station.tmu;
     if (job.watch) job.watch->begin_slice(thread);
     const qpu::ProgramScope scope("compute", configuration.code, thread);
     host_time::ProgramScope host(host_time::Block::kComputePrograms, "compute", configuration.code);
     const uint64_t before = thread.instructions;
-    const qpu::Stop stop = qpu::run(*program, thread);
+    station.series.use(*program, job.watch ? nullptr : program->compiled(thread));
+    const qpu::Stop stop = before == 0 ? station.series.run(thread) : station.series.go_on(thread);
     host.executed(thread.instructions - before);
     return stop;
   };
-  if (!job.watch)
-    engine.begin = [&](BatchRow& row, qpu::Thread& thread, int worker) {
-      qpu::Series& series = give_tmu(thread, worker).series;
-      const qpu::ProgramScope scope("compute", configuration.code, thread);
-      host_time::ProgramScope host(host_time::Block::kComputePrograms, "compute", configuration.code);
-      series.begin(*program, program->compiled(thread));
-      row.begin(job, thread, start, [&](qpu::Thread& t) { return series.run(t); });
-      series.end(thread);
-      host.ran(row.batches);
-      host.executed(row.instructions);
-    };
   engine.place = [&](const qpu::Thread& thread) { return pc_text(*program, thread); };
   if (job.watch && job.watch->tells_clocks())
     engine.clocks = [&](const qpu::Thread& thread) { return job.watch->clocks(thread); };
   const Outcome outcome = schedule(job, configuration, one_supergroup_at_a_time, engine);
+  for (Station& station : stations) station.series.end();
 
   perf::Counts counts;
   counts[perf::kQpuActive] = outcome.instructions;

@@ -21,8 +21,6 @@ inline constexpr uint64_t kTurn = 4000, kLead = 4000;
 /// Clocks that an instruction takes at least.
 inline constexpr uint64_t kInstructionClocks = 4;
 
-struct BatchRow;
-
 /// How a scheduler runs a QPU thread.
 struct Engine {
   /// Makes a new thread ready for any batch of the dispatch.
@@ -31,9 +29,6 @@ struct Engine {
   std::function<void(qpu::Thread& thread, const Batch& batch, uint32_t tidx)> start;
   /// Runs until thread.budget is used up or something else stops it. @param worker  pool slot
   std::function<qpu::Stop(qpu::Thread& thread, int worker)> run;
-  /// BatchRow::begin() with the two of them. Null: each batch is to be seen on its own. @param worker  pool
-  /// slot
-  std::function<void(BatchRow& row, qpu::Thread& thread, int worker)> begin;
   /// Where a thread stopped, for messages. Null: its pc alone.
   std::function<std::string(const qpu::Thread& thread)> place;
   /// GPU clocks that the batch took so far. Null: as many as its instructions alone.

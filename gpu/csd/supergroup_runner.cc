@@ -6,7 +6,6 @@
 
 #include "gpu/base/host_time.h"
 #include "gpu/base/job_control.h"
-#include "gpu/csd/batch_row.h"
 #include "gpu/qpu/run/observer.h"
 
 namespace v3d::csd {
@@ -213,56 +212,63 @@ const uint8_t* SupergroupRunner::tidx(const Group& group, uint64_t supergroup) c
   return tidx_.data() + (all_fit_ ? supergroup : group.slot) * configuration_.batches_per_sg;
 }
 
-/// Begins the supergroup and, while their batches end at once, those after it. What is left of the last one
-/// is to be run then.
+/// Begins the supergroup and, while all of their batches end at once, those after it.
 void SupergroupRunner::begin(Worker& worker, int pool_slot, Turn& turn) {
+  for (;;) {
+    begin_supergroup(worker, pool_slot, turn);
+    if (worker.group->live != 0 || worker.range.begin == worker.range.end || turn.instructions >= kTurn ||
+        parked_.load(std::memory_order_relaxed) != 0 || job_.stopped())
+      return;
+    open(worker);
+  }
+}
+
+/// Has each batch run for a turn at most. What ends there needs no place.
+void SupergroupRunner::begin_supergroup(Worker& worker, int pool_slot, Turn& turn) {
   Group& group = *worker.group;
   group.is_new = false;
-  if (!engine_.begin) return fill(worker, 0);
-  BatchRow row{.generator = worker.generator,
-               // Where all batches differ in TIDX, those of the next supergroup have other ones.
-               .supergroups = all_fit_ ? 1 : worker.range.end - worker.range.begin,
-               .slot = group.slot,
-               .tidx = tidx(group, worker.range.begin),
-               .instruction_limit = job_.instruction_limit};
-  engine_.begin(row, spare_thread(worker), pool_slot);
-  turn.instructions = row.instructions;
-  worker.range.begin += row.ended;
-  const bool all_ended = row.stop == qpu::Stop::kEnd;
-  const uint32_t ended = row.begun - (all_ended ? 0 : 1);
-  group.count = row.count;
-  group.live = row.count - ended;
-  if (group.live == 0) return;
-  for (uint32_t i = 0; i < ended; ++i) group.batches[i].ended = true;
-  fill(worker, row.begun);
-  if (all_ended) return;
-  Resident& resident = group.batches[ended];
-  resident.batch = row.last;
-  resident.slot = row.slot;
-  resident.tidx = row.tidx[ended];
-  resident.started = true;
-  resident.ended = false;
-  resident.wait = Wait::kNone;
-  resident.last_turn = row.last_turn;
-  resident.thread = std::move(worker.spare.back());
-  worker.spare.pop_back();
-  turn.spend(row.last_turn, kInstructionClocks * row.last_turn);
-  take_stop(group, ended, row.stop, turn);
+  const uint8_t* const tidx = this->tidx(group, worker.range.begin++);
+  const uint64_t budget = std::min(kTurn, job_.instruction_limit);
+  uint64_t most = 0;
+  for (uint32_t i = 0; i < group.count; ++i) {
+    worker.generator.next(group.slot, &worker.batch);
+    if (engine_.clocks || stuck_ || (i != 0 && job_.stopped())) {
+      place_batch(worker, i, tidx[i]);
+      continue;
+    }
+    qpu::Thread& thread = spare_thread(worker);
+    engine_.start(thread, worker.batch, tidx[i]);
+    thread.stop_at_switch = false;
+    thread.stop_at_block = true;
+    thread.budget = budget;
+    const qpu::Stop stop = engine_.run(thread, pool_slot);
+    turn.instructions += thread.instructions;
+    most = std::max(most, thread.instructions);
+    Resident& resident = group.batches[i];
+    if (stop == qpu::Stop::kEnd) {
+      resident.ended = true;
+      --group.live;
+      continue;
+    }
+    place_batch(worker, i, tidx[i]);
+    resident.started = true;
+    resident.last_turn = thread.instructions;
+    resident.thread = std::move(worker.spare.back());
+    worker.spare.pop_back();
+    take_stop(group, i, stop, turn);
+  }
+  turn.spend(most, kInstructionClocks * most);
   release(group);
 }
 
-/// Gives batches of the supergroup, which the generator has next, their places. @param first  of them
-void SupergroupRunner::fill(Worker& worker, uint32_t first) {
-  Group& group = *worker.group;
-  const uint8_t* const tidx = this->tidx(group, worker.range.begin++);
-  for (uint32_t i = first; i < group.count; ++i) {
-    Resident& resident = group.batches[i];
-    resident.slot = group.slot;
-    resident.tidx = tidx[i];
-    resident.started = resident.ended = false;
-    resident.wait = Wait::kNone;
-    worker.generator.next(group.slot, &resident.batch);
-  }
+/// Worker::batch is the one of that index of the supergroup.
+void SupergroupRunner::place_batch(const Worker& worker, uint32_t index, uint32_t tidx) {
+  Resident& resident = worker.group->batches[index];
+  resident.batch = worker.batch;
+  resident.slot = worker.group->slot;
+  resident.tidx = tidx;
+  resident.started = resident.ended = false;
+  resident.wait = Wait::kNone;
 }
 
 /// Runs the supergroup until one of its batches used up the turn, from barrier to barrier.

@@ -65,6 +65,7 @@ class SupergroupRunner {
     uint64_t used = 0;       // clocks of its last turn
     SupergroupRange range;   // that it opens next
     BatchGenerator generator;
+    Batch batch;                                      // that begins
     std::vector<std::unique_ptr<qpu::Thread>> spare;  // one serves batch after batch while all end in a turn
     uint64_t instructions = 0;
   };
@@ -93,7 +94,8 @@ class SupergroupRunner {
   Group* place();
   void open(Worker& worker);
   void begin(Worker& worker, int pool_slot, Turn& turn);
-  void fill(Worker& worker, uint32_t first);
+  void begin_supergroup(Worker& worker, int pool_slot, Turn& turn);
+  static void place_batch(const Worker& worker, uint32_t index, uint32_t tidx);
   void run_turn(Worker& worker, int pool_slot);
   void run_round(Worker& worker, int pool_slot, Turn& turn);
   qpu::Thread& spare_thread(Worker& worker);

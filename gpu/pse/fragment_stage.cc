@@ -206,7 +206,7 @@ bool FragmentStage::end_draw() {
   if (draw_->vc4_program != nullptr) {
     instructions_ += std::exchange(vc4_->instructions, 0);
   } else {
-    series_.end(thread_);
+    series_.end();
     draw_->program->count_batches(std::exchange(batches_, 0));
   }
   if (has_function_) instructions_ += functions_.end_draw();

@@ -32,7 +32,7 @@ struct Worker {
   bool in_series = false;
 
   void end_series() {
-    if (in_series) series.end(thread);
+    if (in_series) series.end();
     in_series = false;
   }
 };

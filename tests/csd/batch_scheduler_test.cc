@@ -12,11 +12,9 @@
 #include <mutex>
 #include <set>
 #include <thread>
-#include <tuple>
 #include <vector>
 
 #include "gpu/chip/profile.h"
-#include "gpu/csd/batch_row.h"
 #include "gpu/csd/schedule.h"
 
 namespace v3d::csd {
@@ -26,10 +24,8 @@ constexpr uint32_t kTwoThreads = 0, kFourThreads = 1;
 
 /// One dispatch of a program made of a C++ function. The function sees the thread's step (how often it ran
 /// before) and stands for `cost` instructions per run.
-/// Parameters: workers of the pool besides the caller; whether batches may begin in rows.
-class BatchSchedulerTest : public testing::TestWithParam<std::tuple<int, bool>> {
+class BatchSchedulerTest : public testing::TestWithParam<int> {
  protected:
-  static int workers() { return std::get<0>(GetParam()); }
   struct Step {
     qpu::Thread& thread;
     uint32_t batch;  ///< workgroup id X
@@ -66,10 +62,6 @@ class BatchSchedulerTest : public testing::TestWithParam<std::tuple<int, bool>> 
       thread.instructions += stop == qpu::Stop::kBudget ? thread.budget : cost;
       return stop;
     };
-    if (std::get<1>(GetParam()))
-      engine.begin = [&](BatchRow& row, qpu::Thread& thread, int worker) {
-        row.begin(job_, thread, engine.start, [&](qpu::Thread& t) { return engine.run(t, worker); });
-      };
     if (slow_batch_ != kNoBatch) {
       engine.clocks = [&](const qpu::Thread& thread) {
         return kInstructionClocks * thread.instructions * (thread.rf[3][0] == slow_batch_ ? kSlowness : 1);
@@ -81,7 +73,7 @@ class BatchSchedulerTest : public testing::TestWithParam<std::tuple<int, bool>> 
   }
 
   const chip::Profile& profile_ = *chip::find_profile("rpi5");
-  ThreadPool pool_{workers()};
+  ThreadPool pool_{GetParam()};
   JobError error_;
   std::atomic<bool> cancel_{false};
   JobContext job_{.memory = Memory(),
@@ -97,8 +89,7 @@ class BatchSchedulerTest : public testing::TestWithParam<std::tuple<int, bool>> 
   uint32_t slow_batch_ = kNoBatch;  // takes so many times as many clocks
 };
 
-INSTANTIATE_TEST_SUITE_P(Workers, BatchSchedulerTest,
-                         testing::Combine(testing::Values(0, 3), testing::Bool()));
+INSTANTIATE_TEST_SUITE_P(Workers, BatchSchedulerTest, testing::Values(0, 3));
 
 TEST_P(BatchSchedulerTest, RunsEveryBatchOnceAndCountsInstructions) {
   std::mutex mutex;
@@ -388,13 +379,13 @@ TEST_P(BatchSchedulerTest, ALoneBatchDoesNotKeepThePoolFromOtherJobs) {
     if (s.step == 1) {
       other = std::thread([&] {
         // Needs as many threads at once as the pool has workers, besides this one and the busy one.
-        pool_.parallel_for(workers(), [&](int, int) {
+        pool_.parallel_for(GetParam(), [&](int, int) {
           ++elsewhere;
-          while (elsewhere < workers()) std::this_thread::yield();
+          while (elsewhere < GetParam()) std::this_thread::yield();
         });
       });
     }
-    if (elsewhere < workers()) return qpu::Stop::kBudget;
+    if (elsewhere < GetParam()) return qpu::Stop::kBudget;
     return qpu::Stop::kEnd;
   }));
   other.join();

@@ -85,6 +85,8 @@ class HostSeries {
   /// HostProgram::run() for a thread after reset() or restart() at the program's first instruction; after
   /// kEnd only restart() may follow, and what the registers hold is not known.
   virtual HostProgram::Leave start(Thread& thread) = 0;
+  /// HostProgram::run() for a thread that stopped before; the same holds for what it leaves.
+  virtual HostProgram::Leave go_on(Thread& thread) = 0;
 };
 
 /// Instructions that threads of QPUs executed. Thread safe; host threads do not wait for each other, and for

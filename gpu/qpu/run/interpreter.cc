@@ -556,18 +556,26 @@ Stop Series::run_outside(Thread& thread) {
   return run(thread);
 }
 
-/// With a thread that did not end in host code.
-Stop Series::go_on(HostProgram::Leave leave, Thread& thread) {
+/// With a thread that did not end in host code. @param before  instructions of it that are counted
+Stop Series::go_on(HostProgram::Leave leave, Thread& thread, uint64_t before) {
   uint64_t interpreted = 0;
-  const Stop stop = qpu::go_on(*program_, *code_, leave, thread, 0, interpreted);
-  count(*program_, thread, {thread.instructions - interpreted, interpreted});
+  const Stop stop = qpu::go_on(*program_, *code_, leave, thread, before, interpreted);
+  if (interpreted != 0) qpu::count(*program_, thread, {0, interpreted});
+  count(thread.instructions - before - interpreted);
   return stop;
 }
 
-void Series::end(const Thread& thread) {
-  if (program_) program_->count(thread, {compiled_, 0});
+Stop Series::go_on(Thread& thread) {
+  if (!code_ || thread.observer) return qpu::run(*program_, thread);
+  const uint64_t before = thread.instructions;
+  return go_on(host_->go_on(thread), thread, before);
+}
+
+void Series::tell() { program_->count_compiled(std::exchange(compiled_, 0)); }
+
+void Series::end() {
+  if (program_) tell();
   program_ = nullptr;
-  compiled_ = 0;
 }
 
 }  // namespace v3d::qpu

@@ -24,6 +24,13 @@ class Series {
     code_ = code;
     if (code) code->begin(host_, program.entry());
   }
+  /// begin(), unless that is what the series has.
+  void use(const Program& program, const HostProgram* code) {
+    if (program_ == &program && code_ == code) [[likely]]
+      return;
+    end();
+    begin(program, code);
+  }
   /// run() of a thread after reset() or restart() at the program's first instruction. After Stop::kEnd its
   /// registers are not known; any other stop is as with run().
   Stop run(Thread& thread) {
@@ -31,16 +38,25 @@ class Series {
       return run_outside(thread);
     const HostProgram::Leave leave = host_->start(thread);
     if (leave.why != HostProgram::Leave::Why::kEnd) [[unlikely]]
-      return go_on(leave, thread);
-    compiled_ += thread.instructions;
+      return go_on(leave, thread, 0);
+    count(thread.instructions);
     return Stop::kEnd;
   }
-  /// @param thread  the last one, or another of the same kind
-  void end(const Thread& thread);
+  /// run() of a thread that stopped before.
+  Stop go_on(Thread& thread);
+  void end();
 
  private:
+  /// Of compiled instructions so many may not be counted yet.
+  static constexpr uint64_t kMost = 1'000'000;
+
   Stop run_outside(Thread& thread);
-  Stop go_on(HostProgram::Leave leave, Thread& thread);
+  Stop go_on(HostProgram::Leave leave, Thread& thread, uint64_t before);
+  void count(uint64_t compiled) {
+    compiled_ += compiled;
+    if (compiled_ >= kMost) tell();
+  }
+  void tell();
 
   const Program* program_ = nullptr;
   const HostProgram* code_ = nullptr;

@@ -84,6 +84,10 @@ class Program {
       host_code_[thread.final_section].interpreted.fetch_add(counts.interpreted, std::memory_order_relaxed);
   }
 
+  void count_compiled(uint64_t instructions) const {
+    if (compiler_) compiler_->executions.add({instructions, 0});
+  }
+
   /// Code for whole blocks of fragments; made when it is worth it. Null: there is none, or not yet.
   const BlockCode* blocks(Memory memory, bool final_section, const BlockKey& key) const;
   /// Batches of fragments that were executed without it.

@@ -236,6 +236,7 @@ class StartingThreads final : public HostSeries, public HostRun {
     // Without a function of its own a thread starts like any other.
     const size_t function = code.start_ ? code.tables_.start : 0;
     function_ = function == 0 ? nullptr : code.memory_.begin() + function;
+    last_entry_ = nullptr;
     memory_ = nullptr;
     begin_frame(frame_, entry, true);
   }
@@ -243,15 +244,23 @@ class StartingThreads final : public HostSeries, public HostRun {
   HostProgram::Leave start(Thread& t) override {
     if (!function_) [[unlikely]]
       return code_->run(t, frame_.entry);
-    if (t.snapshot_bytes != 0 || t.memory.host(0) != memory_) [[unlikely]] {
-      place_uniforms(t, frame_);
-      memory_ = t.snapshot_bytes != 0 ? nullptr : t.memory.host(0);
-    }
+    place(t);
     const CodeExit& exit = exits_[enter(function_, nullptr, t, frame_, *this)];
     if (exit.why != CodeExit::Why::kEnd || frame_.exception) [[unlikely]]
       return code_->leave(exit, t, frame_);
     count_executed(t, frame_);
     return {HostProgram::Leave::Why::kEnd};
+  }
+
+  HostProgram::Leave go_on(Thread& t) override {
+    // Batches of a supergroup stop at the same barrier.
+    if (last_entry_ == nullptr || t.pc - frame_.entry != static_cast<uint32_t>(last_entry_->index) * 8 ||
+        !agrees(last_entry_->in_flight, t))
+      last_entry_ = code_->find_entry(t, frame_.entry);
+    if (last_entry_ == nullptr) return {HostProgram::Leave::Why::kElsewhere};
+    place(t);
+    const uint8_t* const code = code_->memory_.begin();
+    return code_->leave(exits_[enter(code, code + last_entry_->offset, t, frame_, *this)], t, frame_);
   }
 
   GpuAddr instruction(const Thread& t, const void* host_pc) const override {
@@ -262,8 +271,16 @@ class StartingThreads final : public HostSeries, public HostRun {
   }
 
  private:
+  void place(const Thread& t) {
+    if (t.snapshot_bytes == 0 && t.memory.host(0) == memory_) [[likely]]
+      return;
+    place_uniforms(t, frame_);
+    memory_ = t.snapshot_bytes != 0 ? nullptr : t.memory.host(0);
+  }
+
   const ProgramCode* code_ = nullptr;
   const CodeExit* exits_ = nullptr;
+  const CodeEntry* last_entry_ = nullptr;  // of a thread that went on
   const uint8_t* function_ = nullptr;
   const uint8_t* memory_ = nullptr;  // of the threads for which uniforms are placed
   mutable Frame frame_;
