@@ -204,7 +204,7 @@ void SupergroupRunner::open(Worker& worker) {
   group.count = group.live = worker.generator.opens_supergroup();
   group.is_new = true;
   group.at_barrier = 0;
-  group.since_barrier = group.since_end = 0;
+  group.executed = group.at_meeting = group.at_end = 0;
 }
 
 /// Software that starts no more batches than there are QPU threads may count on all values being different.
@@ -307,7 +307,7 @@ void SupergroupRunner::run_round(Worker& worker, int pool_slot, Turn& turn) {
     resident.ended = true;
     worker.spare.push_back(std::move(resident.thread));
     --group.live;
-    group.since_barrier = group.since_end = 0;
+    group.at_meeting = group.at_end = group.executed;
   }
   turn.spend(most, clocks);
   release(group);
@@ -332,15 +332,15 @@ void SupergroupRunner::release(Group& group) {
   if (group.live == 0 || group.at_barrier != group.live) return;
   for (uint32_t i = 0; i < group.count; ++i) group.batches[i].wait = Wait::kNone;
   group.at_barrier = 0;
-  group.since_barrier = 0;
+  group.at_meeting = group.executed;
 }
 
 /// @return false when the batch stopped for something that is not the supergroup's own
 bool SupergroupRunner::settle(Group& group, uint32_t index, qpu::Stop stop) {
   Resident& resident = group.batches[index];
-  group.since_barrier += resident.last_turn;
-  group.since_end += resident.last_turn;
-  const bool is_patient = group.since_barrier < kLongWait * group.live && group.since_end < kLongTime &&
+  group.executed += resident.last_turn;
+  const bool is_patient = group.executed - group.at_meeting < kLongWait * group.live &&
+                          group.executed - group.at_end < kLongTime &&
                           resident.thread->instructions < job_.instruction_limit;
   if (is_patient && stop == qpu::Stop::kBarrier) {
     resident.wait = Wait::kBarrier;

@@ -46,11 +46,13 @@ class SupergroupRunner {
   /// Where the batches of a supergroup are.
   struct Group {
     uint32_t slot = 0;
-    std::vector<Resident> batches;              // places; those of the supergroup under way first
-    uint32_t count = 0;                         // of those
-    bool is_new = false;                        // none of them began
-    uint32_t live = 0, at_barrier = 0;          // did not end yet; 0: no supergroup is under way
-    uint64_t since_barrier = 0, since_end = 0;  // instructions
+    std::vector<Resident> batches;      // places; those of the supergroup under way first
+    uint32_t count = 0;                 // of those
+    bool is_new = false;                // none of them began
+    uint32_t live = 0, at_barrier = 0;  // did not end yet; 0: no supergroup is under way
+    // Instructions of its batches, of all turns that did not end them; how many they were when all last met
+    // at a barrier, and when one ended.
+    uint64_t executed = 0, at_meeting = 0, at_end = 0;
     uint64_t clock = 0;         // of the GPU, at which it goes on, or the next one of its place begins
     bool is_unsettled = false;  // how batch number `unsettled` stopped
     size_t unsettled = 0;
