@@ -51,12 +51,38 @@ inline Lanes load_tiled_block_4(const uint8_t* left, const uint8_t* right) {
   return quads_to_utiles(load_halves(left, right));
 }
 
+// ---- What four bytes of a plane are in memory, for vectors of any width
+
+struct SameTexels {
+  template <typename V>
+  V operator()(const V& v) const {
+    return v;
+  }
+};
+/// With red and blue exchanged.
+struct SwappedTexels {
+  template <typename V>
+  V operator()(const V& v) const {
+    return (v & 0xff00ff00u) | (v >> 16 & 0xffu) | (v & 0xffu) << 16;
+  }
+};
+/// 24 bits of depth above a stencil, which is the same everywhere.
+struct DepthTexels {
+  uint32_t stencil;
+  template <typename V>
+  V operator()(const V& v) const {
+    return v << 8 | stencil;
+  }
+};
+
 /// A utile of such texels, of which two quads stand at `upper` and the two below at `lower`. Hosts with
 /// narrower vectors move its halves each by itself: what they put together they would put together in memory.
 /// @param kept  bits that memory keeps; of the texels they are 0
-inline void store_utile_4(const uint32_t* upper, const uint32_t* lower, uint32_t kept, uint8_t* to) {
+template <typename Of>
+inline void store_utile_4(const uint32_t* upper, const uint32_t* lower, uint32_t kept, uint8_t* to,
+                          const Of& of) {
 #ifdef __AVX512F__
-  Lanes texels = quads_to_utiles(load_halves(upper, lower));
+  Lanes texels = of(quads_to_utiles(load_halves(upper, lower)));
   if (kept != 0) {
     Lanes old;
     std::memcpy(&old, to, sizeof(old));
@@ -64,10 +90,10 @@ inline void store_utile_4(const uint32_t* upper, const uint32_t* lower, uint32_t
   }
   std::memcpy(to, &texels, sizeof(texels));
 #else
-  const auto store_half = [kept](const uint32_t* quads, uint8_t* half) {
+  const auto store_half = [&](const uint32_t* quads, uint8_t* half) {
     HalfLanes texels, old;
     std::memcpy(&texels, quads, sizeof(texels));
-    texels = __builtin_shufflevector(texels, texels, 0, 1, 4, 5, 2, 3, 6, 7);
+    texels = of(__builtin_shufflevector(texels, texels, 0, 1, 4, 5, 2, 3, 6, 7));
     if (kept != 0) {
       std::memcpy(&old, half, sizeof(old));
       texels |= old & kept;
@@ -77,6 +103,18 @@ inline void store_utile_4(const uint32_t* upper, const uint32_t* lower, uint32_t
   store_half(upper, to);
   store_half(lower, to + sizeof(HalfLanes));
 #endif
+}
+
+/// A block of such texels, whose four quads stand at `quads`, to its two rows.
+template <typename Of>
+inline void store_rows_4(const uint32_t* quads, uint8_t* upper, uint8_t* lower, const Of& of) {
+  HalfLanes left, right;
+  std::memcpy(&left, quads, sizeof(left));
+  std::memcpy(&right, quads + 8, sizeof(right));
+  const HalfLanes above = of(__builtin_shufflevector(left, right, 0, 1, 4, 5, 8, 9, 12, 13)),
+                  below = of(__builtin_shufflevector(left, right, 2, 3, 6, 7, 10, 11, 14, 15));
+  std::memcpy(upper, &above, sizeof(above));
+  std::memcpy(lower, &below, sizeof(below));
 }
 
 /// The same in a raster image, where the pieces of a row are adjacent: its two rows.
