@@ -41,6 +41,21 @@ class TileImage {
     }
   }
 
+  /// Loads them. @param words  (block, half): where they go
+  template <typename Words, typename Of>
+  void get_utiles(uint32_t y, const Words& words, const Of& of) {
+    place_utiles(y);
+    const Memory memory = memory_;
+    const GpuAddr row = surface_.address + piece_y_;
+    const uint32_t width = tile_.live_width;
+    for (uint32_t x = 0, block = 0; x < width; x += 8, ++block) {
+      uint32_t *const upper = words(block, 0), *const lower = words(block, 1);
+      load_utile_4(memory.host(row + piece_x_[x / 4]), upper, lower, of);
+      if (x + 4 < width)
+        load_utile_4(memory.host(row + piece_x_[x / 4 + 1]), upper + kLanes / 2, lower + kLanes / 2, of);
+    }
+  }
+
   /// Whether the tile is one of whole blocks of four-byte texels, whose rows are adjacent in memory.
   bool in_rows() const { return in_rows_; }
   /// Stores the two rows at y. @param texels  (block): its words, as in a plane
@@ -52,6 +67,18 @@ class TileImage {
     for (uint32_t x = 0, block = 0; x < width; x += 8, ++block) {
       uint8_t* const upper = memory.host(row + 4 * x);
       store_rows_4(texels(block), upper, upper + lower_in_place_, of);
+    }
+  }
+
+  /// Loads them. @param words  (block): where they go
+  template <typename Words, typename Of>
+  void get_rows(uint32_t y, const Words& words, const Of& of) {
+    const Memory memory = memory_;
+    const GpuAddr row = surface_.address + y * surface_.stride_or_height + piece_x_[0];
+    const uint32_t width = tile_.live_width;
+    for (uint32_t x = 0, block = 0; x < width; x += 8, ++block) {
+      const uint8_t* const upper = memory.host(row + 4 * x);
+      load_rows_4(upper, upper + lower_in_place_, words(block), of);
     }
   }
 

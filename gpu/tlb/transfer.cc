@@ -100,6 +100,24 @@ void overwrite(Tile& tile, uint32_t buffer) {
   tile.dirty(buffer);
 }
 
+/// Loads a plane, each of whose words is made of a texel.
+template <typename Of>
+void load_plane(const Tile& tile, TileImage& image, uint32_t* plane, const Of& of) {
+  if (image.in_rows()) {
+    for (uint32_t y = 0; y < tile.live_height; y += 2) {
+      uint32_t* const strip = plane + tile.quad_offset(0, y);
+      image.get_rows(
+          y, [=](uint32_t block) { return strip + block * kLanes; }, of);
+    }
+    return;
+  }
+  for (uint32_t y = 0; y < tile.live_height; y += 4) {
+    uint32_t *const upper = plane + tile.quad_offset(0, y), *const lower = plane + tile.quad_offset(0, y + 2);
+    image.get_utiles(
+        y, [=](uint32_t block, int half) { return (half == 0 ? upper : lower) + block * kLanes; }, of);
+  }
+}
+
 void load_color(Memory memory, Tile& tile, const LoadStore& packet, const ImageFormat& format) {
   const uint32_t rt = packet.buffer;
   const RenderTarget& target = tile.config.targets[rt];
@@ -109,6 +127,10 @@ void load_color(Memory memory, Tile& tile, const LoadStore& packet, const ImageF
   const ColorCodec codec(format, target, packet);
   TileImage image(memory, tile, packet, format.bytes, all_samples);
   overwrite(tile, Tile::kColors + rt);
+  if ((image.in_utiles() || image.in_rows()) && tile.samples() == 1) {
+    if (codec.copies()) return load_plane(tile, image, tile.color(rt, 0, 0), SameTexels());
+    if (codec.swaps_bytes()) return load_plane(tile, image, tile.color(rt, 0, 0), SwappedTexels());
+  }
   std::array<ColorWords, kBlocks> texels, colors;
   const std::array<ColorWords, kBlocks>& loaded = codec.copies() ? texels : colors;
   for (uint32_t y = 0; y < tile.live_height; y += 2) {
@@ -254,6 +276,13 @@ void load_depth_stencil(Memory memory, Tile& tile, const LoadStore& packet, cons
   TileImage image(memory, tile, packet, format.bytes, all_samples);
   if (moved.depth) overwrite(tile, Tile::kDepth);
   if (moved.stencil) overwrite(tile, Tile::kStencil);
+  if ((image.in_utiles() || image.in_rows()) && tile.samples() == 1 &&
+      (!moved.depth || depth_type_of(format) == tile.config.depth_type)) {
+    if (moved.depth && packed) load_plane(tile, image, tile.depth(0), DepthOfTexels());
+    if (moved.depth && !packed) load_plane(tile, image, tile.depth(0), SameTexels());
+    if (moved.stencil) load_plane(tile, image, tile.stencil(0), StencilOfTexels());
+    return;
+  }
   for (uint32_t y = 0; y < tile.live_height; y += 2) {
     image.begin_strip(y, true);
     for_blocks(tile, y, [&](size_t, uint32_t x, uint32_t offset) {
