@@ -145,6 +145,27 @@ void transfer(benchmark::State& state, const ImageCase& image, bool is_load) {
       state.SkipWithError(error.c_str());
 }
 
+/// Every tile of a frame, which is larger than the caches that are a core's own.
+void frame_stores(benchmark::State& state, const ImageCase& image, bool is_clear) {
+  Frame frame(image.type, image.bpp, image.depth);
+  LoadStore packet;
+  packet.buffer = image.buffer;
+  packet.format = image.format;
+  packet.memory_format = static_cast<uint8_t>(image.tiling);
+  packet.stride_or_height = image.stride_or_height;
+  packet.address = kImage;
+  packet.rb_swap = image.rb_swap;
+  std::string error;
+  if (!is_clear && !frame.tile.load(packet, &error)) state.SkipWithError(error.c_str());
+  for (auto _ : state)
+    for (uint32_t row = 0; row < kSize / 64; ++row)
+      for (uint32_t column = 0; column < kSize / 64; ++column) {
+        frame.tile.begin_tile(column, row);
+        if (!frame.tile.store(packet, &error)) state.SkipWithError(error.c_str());
+      }
+  state.SetBytesProcessed(static_cast<int64_t>(state.iterations()) * kSize * kSize * 4);
+}
+
 using tmu::Tiling;
 constexpr ImageCase kRgba8Raster{ColorType::k8, 0, DepthType::k24, 0, 27, Tiling::kRaster, kSize * 4};
 constexpr ImageCase kBgra8Raster{ColorType::k8, 0, DepthType::k24, 0, 27, Tiling::kRaster, kSize * 4, true};
@@ -178,6 +199,13 @@ BENCHMARK_CAPTURE(transfer, store_d32f, kD32f, false);
 BENCHMARK_CAPTURE(transfer, store_d16, kD16, false);
 BENCHMARK_CAPTURE(transfer, store_rgba8_4x_samples_32x32, kRgba8Samples, false);
 BENCHMARK_CAPTURE(transfer, store_rgba8_4x_resolve_32x32, kRgba8Resolve, false);
+BENCHMARK_CAPTURE(frame_stores, rgba8_raster, kRgba8Raster, false);
+BENCHMARK_CAPTURE(frame_stores, rgba8_raster_clear, kRgba8Raster, true);
+BENCHMARK_CAPTURE(frame_stores, bgra8_raster, kBgra8Raster, false);
+BENCHMARK_CAPTURE(frame_stores, rgba8_uif, kRgba8Uif, false);
+BENCHMARK_CAPTURE(frame_stores, rgba8_uif_clear, kRgba8Uif, true);
+BENCHMARK_CAPTURE(frame_stores, d24s8, kD24s8, false);
+BENCHMARK_CAPTURE(frame_stores, d24s8_clear, kD24s8, true);
 
 }  // namespace
 }  // namespace v3d::tlb

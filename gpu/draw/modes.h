@@ -75,6 +75,19 @@ enum class BlendFactor : uint8_t { V3D_BLEND_FACTORS(V3D_ROW) };
 constexpr bool exists(BlendMode mode) { return mode <= BlendMode::kLighten; }
 constexpr bool exists(BlendFactor factor) { return factor <= BlendFactor::kSrcAlphaSaturate; }
 
+/// Equations and factors of one render target.
+struct BlendConfig {
+  BlendMode color_mode = BlendMode::kAdd;
+  BlendFactor color_src = BlendFactor::kOne, color_dst = BlendFactor::kZero;
+  BlendMode alpha_mode = BlendMode::kAdd;
+  BlendFactor alpha_src = BlendFactor::kOne, alpha_dst = BlendFactor::kZero;
+  bool operator==(const BlendConfig&) const = default;
+};
+constexpr bool exists(const BlendConfig& c) {
+  return exists(c.color_mode) && exists(c.color_src) && exists(c.color_dst) && exists(c.alpha_mode) &&
+         exists(c.alpha_src) && exists(c.alpha_dst);
+}
+
 /// Sizes of the primitives of a mode; 0 when the hardware has no such mode.
 struct Topology {
   uint8_t vertices = 0, inputs = 0;

@@ -30,13 +30,6 @@ struct StencilConfig {
   StencilOp fail = StencilOp::kKeep, depth_fail = StencilOp::kKeep, pass = StencilOp::kKeep;
 };
 
-struct BlendConfig {
-  BlendMode color_mode = BlendMode::kAdd;
-  BlendFactor color_src = BlendFactor::kOne, color_dst = BlendFactor::kZero;
-  BlendMode alpha_mode = BlendMode::kAdd;
-  BlendFactor alpha_src = BlendFactor::kOne, alpha_dst = BlendFactor::kZero;
-};
-
 /// 64 varyings and some: bit v of word v / 24, as the packets number them.
 struct VaryingFlags {
   std::array<uint32_t, 3> words{};

@@ -1,10 +1,14 @@
 #include "gpu/pse/block_functions.h"
 
+#include <bit>
+#include <optional>
 #include <utility>
 
 #include "gpu/base/host_time.h"
 #include "gpu/base/left_out.h"
+#include "gpu/base/log.h"
 #include "gpu/pse/varyings.h"
+#include "gpu/qpu/run/ports.h"
 #include "gpu/qpu/run/program.h"
 #include "gpu/qpu/run/program_scope.h"
 
@@ -20,17 +24,20 @@ bool BlockFunctions::begin_draw(const PreparedDraw& draw, tlb::TileBuffer& tile,
                                 qpu::Thread& thread) {
   code_ = nullptr;
   qpu::BlockKey key;
-  const uint32_t components = draw.num_components();
-  if (!draw.early_test || draw.sample_shading || components > kMostComponents || job_.is_seen() ||
-      g_left_out != 0 || !tile.describe_blocks(key))
+  if (job_.is_seen() || g_left_out != 0) return false;
+  if (const char* const other = describe(draw, tile, key); other != nullptr) {
+    if (std::exchange(said_, other) != other)
+      log_debug(Debug::kJit,
+                "jit: no function for blocks of fragments of a draw with the program at 0x%08x: %s",
+                draw.record().fs.code, other);
     return false;
-  key.components = static_cast<uint8_t>(components);
-  for (uint32_t i = 0; i < components; ++i) key.flat |= uint64_t{draw.is_flat[i]} << i;
+  }
   code_ = draw.program->blocks(job_.memory, draw.record().fs.final_section, key);
   if (code_ == nullptr || code_->uniforms() > kMostUniforms) return false;
   draw_ = &draw;
   tile_ = &tile;
   thread_ = &thread;
+  if (!has_known_configuration()) return false;
   quads_of_row_ = tile.config().tile_width / 2;
   has_tile_ = has_uniforms_ = false;
   run_.tile_x = tile_x;
@@ -40,6 +47,14 @@ bool BlockFunctions::begin_draw(const PreparedDraw& draw, tlb::TileBuffer& tile,
   run_.owner = this;
   run_.passed = run_.shaded = 0;
   return true;
+}
+
+const char* BlockFunctions::describe(const PreparedDraw& draw, tlb::TileBuffer& tile, qpu::BlockKey& key) {
+  const uint32_t components = draw.num_components();
+  if (components > kMostComponents) return "many varyings";
+  key.components = static_cast<uint8_t>(components);
+  for (uint32_t i = 0; i < components; ++i) key.flat |= uint64_t{draw.is_flat[i]} << i;
+  return tile.describe_blocks(key, constants_);
 }
 
 uint64_t BlockFunctions::end_draw() {
@@ -93,6 +108,15 @@ void BlockFunctions::prepare(qpu::BlockRun* run) {
   setup.varyings_ready = run->is_prepared = true;
 }
 
+bool BlockFunctions::has_known_configuration() const {
+  const std::optional<uint32_t> number = code_->depth_configuration();
+  if (!number) return true;
+  const draw::ShaderCode& fs = draw_->record().fs;
+  thread_->pc = fs.code;
+  const qpu::ProgramScope scope("fragment", fs.code, *thread_);
+  return qpu::is_depth_configuration(job_.memory.load<uint32_t>(fs.uniforms + *number * 4));
+}
+
 /// They stay as the first primitive of the draw in the tile found them.
 void BlockFunctions::read_uniforms() {
   const draw::ShaderCode& fs = draw_->record().fs;
@@ -100,6 +124,8 @@ void BlockFunctions::read_uniforms() {
   const qpu::ProgramScope scope("fragment", fs.code, *thread_);
   for (uint32_t n = 0; n < code_->uniforms(); ++n)
     uniforms_[n] = job_.memory.load<uint32_t>(fs.uniforms + n * 4);
+  for (size_t c = 0; c < constants_.size(); ++c)
+    uniforms_[code_->uniforms() + c] = std::bit_cast<uint32_t>(constants_[c]);
   has_uniforms_ = true;
 }
 

@@ -23,7 +23,7 @@ class BlockFunctions {
  public:
   explicit BlockFunctions(const JobContext& job) : job_(job) {}
 
-  /// After TileBuffer::fragment_port() and replaced_pixels().
+  /// After TileBuffer::fragment_port().
   /// @param thread  of the draw's program, for who finds that there is no memory
   /// @return  whether the draw's blocks come here
   bool begin_draw(const PreparedDraw& draw, tlb::TileBuffer& tile, int tile_x, int tile_y,
@@ -42,12 +42,16 @@ class BlockFunctions {
  private:
   static constexpr size_t kMostBlocks = 64, kMostUniforms = 512;
 
+  /// @return  null, or what no function has
+  const char* describe(const PreparedDraw& draw, tlb::TileBuffer& tile, qpu::BlockKey& key);
   void set_primitive(PrimitiveSetup& setup);
   void run();
   static void prepare(qpu::BlockRun* run);
+  bool has_known_configuration() const;
   void read_uniforms();
 
   const JobContext& job_;
+  const char* said_ = nullptr;  // last, of draws that have no function
   const PreparedDraw* draw_ = nullptr;
   tlb::TileBuffer* tile_ = nullptr;
   qpu::Thread* thread_ = nullptr;
@@ -58,7 +62,8 @@ class BlockFunctions {
   size_t count_ = 0;
   qpu::BlockRun run_;
   std::array<qpu::Block, kMostBlocks> blocks_;
-  std::array<uint32_t, kMostUniforms> uniforms_;
+  std::array<float, qpu::kBlendConstants> constants_{};
+  std::array<uint32_t, kMostUniforms + qpu::kBlendConstants> uniforms_;
 };
 
 }  // namespace v3d::pse

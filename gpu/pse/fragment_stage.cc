@@ -196,8 +196,7 @@ void FragmentStage::begin_program() {
     needs_position_ = true;
     return;
   }
-  has_function_ =
-      replaced_pixels_ != nullptr && functions_.begin_draw(draw, *tile_, tile_x_, tile_y_, thread_);
+  has_function_ = functions_.begin_draw(draw, *tile_, tile_x_, tile_y_, thread_);
 }
 
 bool FragmentStage::end_draw() {

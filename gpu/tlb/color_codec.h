@@ -74,6 +74,8 @@ class ColorCodec {
   bool dithers() const { return dither_ != 0; }
   /// The texel is these words of the target, bit by bit: neither function is needed.
   bool copies() const { return copies_; }
+  /// Both directions do so, but for the first and third bytes, which are exchanged.
+  bool swaps_bytes() const { return functions_.store == kSwappedBytes.store; }
 
  private:
   /// Both directions for one type, domain and kind of numbers; bits and places of the fields are data.

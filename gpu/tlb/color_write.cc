@@ -8,6 +8,7 @@
 #include "gpu/base/arithmetic.h"
 #include "gpu/base/float16.h"
 #include "gpu/base/vector.h"
+#include "gpu/qpu/run/target_lanes.h"
 
 namespace v3d::tlb {
 namespace {
@@ -16,49 +17,6 @@ using Kind = qpu::TlbSpec::Kind;
 
 using draw::BlendFactor;
 using draw::BlendMode;
-
-LanesF factor(BlendFactor which, int channel, const LanesF* source, const LanesF* destination,
-              const float* constant) {
-  switch (which) {
-    case BlendFactor::kOne:
-      return splat(1.0f);
-    case BlendFactor::kSrcColor:
-      return source[channel];
-    case BlendFactor::kOneMinusSrcColor:
-      return 1.0f - source[channel];
-    case BlendFactor::kDstColor:
-      return destination[channel];
-    case BlendFactor::kOneMinusDstColor:
-      return 1.0f - destination[channel];
-    case BlendFactor::kSrcAlpha:
-      return source[3];
-    case BlendFactor::kOneMinusSrcAlpha:
-      return 1.0f - source[3];
-    case BlendFactor::kDstAlpha:
-      return destination[3];
-    case BlendFactor::kOneMinusDstAlpha:
-      return 1.0f - destination[3];
-    case BlendFactor::kConstColor:
-      return splat(constant[channel]);
-    case BlendFactor::kOneMinusConstColor:
-      return splat(1.0f - constant[channel]);
-    case BlendFactor::kConstAlpha:
-      return splat(constant[3]);
-    case BlendFactor::kOneMinusConstAlpha:
-      return splat(1.0f - constant[3]);
-    case BlendFactor::kSrcAlphaSaturate:
-      return channel == 3 ? splat(1.0f) : min(source[3], 1.0f - destination[3]);
-    default:
-      return LanesF{};
-  }
-}
-
-/// A zero factor removes its term, whatever it multiplies.
-LanesF term(BlendFactor which, int channel, LanesF color, const LanesF* source, const LanesF* destination,
-            const float* constant) {
-  return which == BlendFactor::kZero ? LanesF{}
-                                     : product(color, factor(which, channel, source, destination, constant));
-}
 
 /// The colour of a program's words. Components it does not write: 0, and 1 for alpha.
 void source_color(const qpu::TlbSpec& spec, const Lanes* words, LanesF* color) {
@@ -138,11 +96,8 @@ void ColorWrite::prepare(Tile& tile, uint32_t rt, const draw::DrawState& state) 
   const RenderTarget& target = tile.config.targets[rt];
   const bool blend = state.cfg.blend && ((state.blend_enables >> rt) & 1) && can_blend(target);
   const uint8_t mask = state.color_masks[rt] & 0xf;
-  const auto same_config = [](const draw::BlendConfig& a, const draw::BlendConfig& b) {
-    return std::memcmp(&a, &b, sizeof a) == 0;
-  };
   if (function_ && blend == blend_key_ && mask == mask_key_ &&
-      (!blend || (same_config(config_key_, state.blend[rt]) && constant_key_ == state.blend_color)))
+      (!blend || (config_key_ == state.blend[rt] && constant_key_ == state.blend_color)))
     return;
   blend_key_ = blend;
   mask_key_ = mask;
@@ -178,7 +133,7 @@ void ColorWrite::prepare(Tile& tile, uint32_t rt, const draw::DrawState& state) 
   }
   Blend how = Blend::kNone;
   if (blend) {
-    decode_blend(tile, state.blend[rt], state.blend_color);
+    decode_blend(tile, state.blend_color);
     how = target.type == ColorType::k8 && decode_linear() ? Blend::kLinear : Blend::kAny;
   }
   const Functions found = find_functions(target.type, how);
@@ -189,20 +144,19 @@ void ColorWrite::prepare(Tile& tile, uint32_t rt, const draw::DrawState& state) 
                                                                                        : replace_block;
 }
 
-void ColorWrite::decode_blend(Tile& tile, const draw::BlendConfig& config,
-                              const std::array<float, 4>& constant) {
+void ColorWrite::decode_blend(Tile& tile, const std::array<float, 4>& constant) {
+  const draw::BlendConfig& config = config_key_;
   for (int c = 0; c < 4; ++c) {
-    const bool color = c < 3;
-    mode_[c] = color ? config.color_mode : config.alpha_mode;
-    source_factor_[c] = color ? config.color_src : config.alpha_src;
-    destination_factor_[c] = color ? config.color_dst : config.alpha_dst;
     constant_[c] = constant[static_cast<size_t>(c)];
     if (clamps_) constant_[c] = std::fmin(std::fmax(constant_[c], low_[c]), high_[c]);
-    if (!draw::exists(mode_[c]) || !draw::exists(source_factor_[c]) || !draw::exists(destination_factor_[c]))
-      tile.report(absl::StrFormat("blend mode %d with factors %d, %d", static_cast<int>(mode_[c]),
-                                  static_cast<int>(source_factor_[c]),
-                                  static_cast<int>(destination_factor_[c])));
   }
+  const auto report = [&tile](BlendMode mode, BlendFactor source, BlendFactor destination) {
+    if (!draw::exists(mode) || !draw::exists(source) || !draw::exists(destination))
+      tile.report(absl::StrFormat("blend mode %d with factors %d, %d", static_cast<int>(mode),
+                                  static_cast<int>(source), static_cast<int>(destination)));
+  };
+  report(config.color_mode, config.color_src, config.color_dst);
+  report(config.alpha_mode, config.alpha_src, config.alpha_dst);
 }
 
 /// @return  false when some channel's equation has no such form
@@ -240,13 +194,16 @@ bool ColorWrite::decode_linear() {
   };
   for (int c = 0; c < 4; ++c) {
     Linear& l = linear_[c];
-    if (mode_[c] > BlendMode::kReverseSubtract || !decode(source_factor_[c], c, l.s0, l.s1) ||
-        !decode(destination_factor_[c], c, l.d0, l.d1))
+    const draw::BlendConfig& config = config_key_;
+    const BlendMode mode = c < 3 ? config.color_mode : config.alpha_mode;
+    if (mode > BlendMode::kReverseSubtract ||
+        !decode(c < 3 ? config.color_src : config.alpha_src, c, l.s0, l.s1) ||
+        !decode(c < 3 ? config.color_dst : config.alpha_dst, c, l.d0, l.d1))
       return false;
-    if (mode_[c] == BlendMode::kSubtract) {
+    if (mode == BlendMode::kSubtract) {
       l.d0 = -l.d0;
       l.d1 = -l.d1;
-    } else if (mode_[c] == BlendMode::kReverseSubtract) {
+    } else if (mode == BlendMode::kReverseSubtract) {
       l.s0 = -l.s0;
       l.s1 = -l.s1;
     }
@@ -263,40 +220,33 @@ void ColorWrite::clamp(LanesF* color) const {
 
 /// source := the blended colour.
 void ColorWrite::blend(LanesF* source, const LanesF* destination) const {
-  LanesF result[4];
+  Lanes from[4], to[4];
   for (int c = 0; c < 4; ++c) {
-    const LanesF s = source[c], d = destination[c];
-    const LanesF a = term(source_factor_[c], c, s, source, destination, constant_);
-    const LanesF b = term(destination_factor_[c], c, d, source, destination, constant_);
-    switch (mode_[c]) {
-      case BlendMode::kAdd:
-        result[c] = sum(a, b);
-        break;
-      case BlendMode::kSubtract:
-        result[c] = difference(a, b);
-        break;
-      case BlendMode::kReverseSubtract:
-        result[c] = difference(b, a);
-        break;
-      case BlendMode::kMin:
-      case BlendMode::kDarken:
-        result[c] = min(s, d);
-        break;
-      case BlendMode::kMax:
-      case BlendMode::kLighten:
-        result[c] = max(s, d);
-        break;
-      case BlendMode::kMultiply:
-        result[c] = product(s, d);
-        break;
-      case BlendMode::kScreen:
-        result[c] = difference(sum(s, d), product(s, d));
-        break;
-      default:
-        result[c] = s;
-    }
+    from[c] = as_uint(source[c]);
+    to[c] = as_uint(destination[c]);
   }
-  std::copy(result, result + 4, source);
+  const auto constant = [this](int c) { return as_uint(splat(constant_[c])); };
+  for (int c = 0; c < 4; ++c)
+    source[c] = as_float(qpu::blended_channel<Lanes>(config_key_, c, from, to, constant));
+}
+
+const char* ColorWrite::describe(qpu::BlockTarget& target, std::array<float, 4>& constants) const {
+  using Type = qpu::BlockTarget::Type;
+  if (target_.type != ColorType::k8 && target_.type != ColorType::k16F)
+    return "a render target that is not of bytes or halves";
+  if (blend_key_ && !draw::exists(config_key_)) return "blending that there is not";
+  target.type = target_.type == ColorType::k8 ? Type::k8 : Type::k16F;
+  target.words = static_cast<uint8_t>(words_);
+  target.is_limited = target.type == Type::k16F && clamps_;
+  if (target.is_limited) {
+    target.most_color = high_[0];
+    target.most_alpha = high_[3];
+  }
+  target.kept = mask_key_;
+  target.blends = blend_key_;
+  target.blend = blend_key_ ? config_key_ : draw::BlendConfig{};
+  std::copy_n(constant_, constants.size(), constants.begin());
+  return nullptr;
 }
 
 /// Words of a program to words of the target, without blending.

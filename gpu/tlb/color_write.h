@@ -39,6 +39,10 @@ class ColorWrite {
   void write_block(uint32_t* plane, const QuadOffsets& quads, const Lanes* words) const {
     block_function_(*this, plane, quads, words);
   }
+  /// The same as a function for whole blocks has it, where a frame has one sample and no other target.
+  /// @param constants  of blending
+  /// @return  null, or what no such function has
+  const char* describe(qpu::BlockTarget& target, std::array<float, 4>& constants) const;
   /// Some pixels of four quads, one after the other: where nothing but rgba8 replaces them.
   static void replace_pixels(const std::array<uint32_t*, 4>& quads, LaneMask pixels, const Lanes* words);
 
@@ -65,7 +69,7 @@ class ColorWrite {
     return {write_as<kType, kBlend>, write_halves_as<kType, kBlend>};
   }
   static Functions find_functions(ColorType type, Blend blend);
-  void decode_blend(Tile& tile, const draw::BlendConfig& config, const std::array<float, 4>& constant);
+  void decode_blend(Tile& tile, const std::array<float, 4>& constant);
   bool decode_linear();
   void clamp(LanesF* color) const;
   template <ColorType kType>
@@ -84,8 +88,6 @@ class ColorWrite {
   bool writes_anything_ = true, writes_all_ = true;
   bool clamps_ = false;
   float low_[4] = {}, high_[4] = {};  // limits of source and result, if clamps_
-  draw::BlendMode mode_[4] = {};      // of each channel, as the factors
-  draw::BlendFactor source_factor_[4] = {}, destination_factor_[4] = {};
   float constant_[4] = {};
 
   /// Equation and factors as source * (s0 + s1 * source alpha) + destination * (d0 + d1 * source alpha).

@@ -54,15 +54,21 @@ uint32_t* FragmentPort::replaced_pixels() {
   return state_->cfg.blend ? nullptr : block_pixels_;
 }
 
-bool FragmentPort::describe_blocks(qpu::BlockKey& key) const {
-  if (block_pixels_ == nullptr || state_->cfg.blend || late_test_) return false;
+const char* FragmentPort::describe_blocks(qpu::BlockKey& key, std::array<float, 4>& constants) {
+  if (tile_.config.multisample) return "several samples";
+  for (uint32_t rt = 1; rt < kMaxRenderTargets; ++rt)
+    if (tile_.has_target(rt)) return "several render targets";
+  key.is_late = late_test_;
   if (!tests_depth()) {
     key.depth = qpu::BlockKey::Depth::kNone;
     key.test = Compare::kAlways;
     key.writes_depth = false;
-    return true;
+  } else if (!depth_test_.describe(key)) {
+    return "tests of more than depth";
   }
-  return depth_test_.describe(key);
+  if (tile_.has_target(0)) return ready_write(0).describe(key.target, constants);
+  key.target = {.type = qpu::BlockTarget::Type::kNone};
+  return nullptr;
 }
 
 void FragmentPort::begin_blocks(qpu::BlockRun& run) {
@@ -70,8 +76,13 @@ void FragmentPort::begin_blocks(qpu::BlockRun& run) {
     tile_.fill(Tile::kDepth);
     if (depth_test_.writes()) tile_.dirty(Tile::kDepth);
   }
+  if (tile_.has_target(0) && ready_write(0).writes_anything()) {
+    tile_.fill(Tile::kColors);
+    tile_.dirty(Tile::kColors);
+  }
   run.depth = tile_.depth(0);
-  run.color = block_pixels_;
+  run.color = tile_.color(0, 0, 0);
+  run.bytes_of_planes = static_cast<uint32_t>(tile_.color(0, 0, 1) - run.color) * sizeof(uint32_t);
   run.bytes_of_rows = tile_.quad_offset(0, 2) * sizeof(uint32_t);
 }
 

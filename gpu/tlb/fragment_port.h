@@ -21,7 +21,7 @@ class FragmentPort final : public qpu::TlbPort {
   /// @see TileBuffer
   uint32_t* replaced_pixels();
   /// @see TileBuffer
-  bool describe_blocks(qpu::BlockKey& key) const;
+  const char* describe_blocks(qpu::BlockKey& key, std::array<float, 4>& constants);
   void begin_blocks(qpu::BlockRun& run);
   /// The tile was configured anew.
   void reset();

@@ -51,12 +51,52 @@ inline Lanes load_tiled_block_4(const uint8_t* left, const uint8_t* right) {
   return quads_to_utiles(load_halves(left, right));
 }
 
+// ---- What four bytes of a plane are in memory, for vectors of any width
+
+struct SameTexels {
+  template <typename V>
+  V operator()(const V& v) const {
+    return v;
+  }
+};
+/// With red and blue exchanged.
+struct SwappedTexels {
+  template <typename V>
+  V operator()(const V& v) const {
+    return (v & 0xff00ff00u) | (v >> 16 & 0xffu) | (v & 0xffu) << 16;
+  }
+};
+/// 24 bits of depth above a stencil, which is the same everywhere.
+struct DepthTexels {
+  uint32_t stencil;
+  template <typename V>
+  V operator()(const V& v) const {
+    return v << 8 | stencil;
+  }
+};
+
+/// The way back.
+struct DepthOfTexels {
+  template <typename V>
+  V operator()(const V& v) const {
+    return v >> 8;
+  }
+};
+struct StencilOfTexels {
+  template <typename V>
+  V operator()(const V& v) const {
+    return v & 0xffu;
+  }
+};
+
 /// A utile of such texels, of which two quads stand at `upper` and the two below at `lower`. Hosts with
 /// narrower vectors move its halves each by itself: what they put together they would put together in memory.
 /// @param kept  bits that memory keeps; of the texels they are 0
-inline void store_utile_4(const uint32_t* upper, const uint32_t* lower, uint32_t kept, uint8_t* to) {
+template <typename Of>
+inline void store_utile_4(const uint32_t* upper, const uint32_t* lower, uint32_t kept, uint8_t* to,
+                          const Of& of) {
 #ifdef __AVX512F__
-  Lanes texels = quads_to_utiles(load_halves(upper, lower));
+  Lanes texels = of(quads_to_utiles(load_halves(upper, lower)));
   if (kept != 0) {
     Lanes old;
     std::memcpy(&old, to, sizeof(old));
@@ -64,10 +104,10 @@ inline void store_utile_4(const uint32_t* upper, const uint32_t* lower, uint32_t
   }
   std::memcpy(to, &texels, sizeof(texels));
 #else
-  const auto store_half = [kept](const uint32_t* quads, uint8_t* half) {
+  const auto store_half = [&](const uint32_t* quads, uint8_t* half) {
     HalfLanes texels, old;
     std::memcpy(&texels, quads, sizeof(texels));
-    texels = __builtin_shufflevector(texels, texels, 0, 1, 4, 5, 2, 3, 6, 7);
+    texels = of(__builtin_shufflevector(texels, texels, 0, 1, 4, 5, 2, 3, 6, 7));
     if (kept != 0) {
       std::memcpy(&old, half, sizeof(old));
       texels |= old & kept;
@@ -77,6 +117,43 @@ inline void store_utile_4(const uint32_t* upper, const uint32_t* lower, uint32_t
   store_half(upper, to);
   store_half(lower, to + sizeof(HalfLanes));
 #endif
+}
+
+/// The reverse of store_utile_4().
+template <typename Of>
+inline void load_utile_4(const uint8_t* from, uint32_t* upper, uint32_t* lower, const Of& of) {
+  const auto load_half = [&](const uint8_t* half, uint32_t* quads) {
+    HalfLanes texels;
+    std::memcpy(&texels, half, sizeof(texels));
+    texels = of(__builtin_shufflevector(texels, texels, 0, 1, 4, 5, 2, 3, 6, 7));
+    std::memcpy(quads, &texels, sizeof(texels));
+  };
+  load_half(from, upper);
+  load_half(from + sizeof(HalfLanes), lower);
+}
+
+/// A block of such texels, whose four quads stand at `quads`, to its two rows.
+template <typename Of>
+inline void store_rows_4(const uint32_t* quads, uint8_t* upper, uint8_t* lower, const Of& of) {
+  HalfLanes left, right;
+  std::memcpy(&left, quads, sizeof(left));
+  std::memcpy(&right, quads + 8, sizeof(right));
+  const HalfLanes above = of(__builtin_shufflevector(left, right, 0, 1, 4, 5, 8, 9, 12, 13)),
+                  below = of(__builtin_shufflevector(left, right, 2, 3, 6, 7, 10, 11, 14, 15));
+  std::memcpy(upper, &above, sizeof(above));
+  std::memcpy(lower, &below, sizeof(below));
+}
+
+/// The reverse of store_rows_4().
+template <typename Of>
+inline void load_rows_4(const uint8_t* upper, const uint8_t* lower, uint32_t* quads, const Of& of) {
+  HalfLanes above, below;
+  std::memcpy(&above, upper, sizeof(above));
+  std::memcpy(&below, lower, sizeof(below));
+  const HalfLanes left = of(__builtin_shufflevector(above, below, 0, 1, 8, 9, 2, 3, 10, 11)),
+                  right = of(__builtin_shufflevector(above, below, 4, 5, 12, 13, 6, 7, 14, 15));
+  std::memcpy(quads, &left, sizeof(left));
+  std::memcpy(quads + 8, &right, sizeof(right));
 }
 
 /// The same in a raster image, where the pieces of a row are adjacent: its two rows.

@@ -90,7 +90,10 @@ bool TileBuffer::tests_blocks() const { return state_->port.tests_blocks(); }
 LaneMask TileBuffer::test_block() { return state_->port.test_block(); }
 bool TileBuffer::tests_depth() const { return state_->port.tests_depth(); }
 
-bool TileBuffer::describe_blocks(qpu::BlockKey& key) const { return state_->port.describe_blocks(key); }
+const char* TileBuffer::describe_blocks(qpu::BlockKey& key,
+                                        std::array<float, qpu::kBlendConstants>& constants) {
+  return state_->port.describe_blocks(key, constants);
+}
 void TileBuffer::begin_blocks(qpu::BlockRun& run) { state_->port.begin_blocks(run); }
 void TileBuffer::add_passed(uint64_t samples) { state_->tile.occlusion += samples; }
 

@@ -139,9 +139,10 @@ class TileBuffer {
   LaneMask test_block();
   /// Whether the tests of the draw, early or late, look at the depths of its batch.
   bool tests_depth() const;
-  /// The depth test of the draw of fragment_port(), as a function for whole blocks has it.
-  /// @return  false: no such function has it, or replaced_pixels() gives null
-  bool describe_blocks(qpu::BlockKey& key) const;
+  /// The tests and the render target of the draw of fragment_port(), as a function for whole blocks has them.
+  /// @param constants  of blending
+  /// @return  null, or what no such function has
+  const char* describe_blocks(qpu::BlockKey& key, std::array<float, qpu::kBlendConstants>& constants);
   /// Such a function is about to run: sets what it needs of the tile.
   void begin_blocks(qpu::BlockRun& run);
   /// Samples that passed tests of the draw elsewhere.

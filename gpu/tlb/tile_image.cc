@@ -18,7 +18,9 @@ TileImage::TileImage(Memory memory, const Tile& tile, const LoadStore& packet, u
       height_(packet.height),
       lower_in_place_(surface_.tiling == tmu::Tiling::kRaster ? packet.stride_or_height : piece_width_ * cpp),
       in_utiles_(cpp == 4 && surface_.tiling != tmu::Tiling::kRaster && scale_ == 1 && !flipped_ &&
-                 tile.live_width % 4 == 0 && tile.live_height % 4 == 0) {
+                 tile.live_width % 4 == 0 && tile.live_height % 4 == 0),
+      in_rows_(cpp == 4 && surface_.tiling == tmu::Tiling::kRaster && scale_ == 1 && !flipped_ &&
+               whole_blocks_ && tile.live_height % 2 == 0) {
   place_pieces(0);
   if (!whole_blocks_ || tile.live_height % 2 != 0 || scale_ != 1 || flipped_)
     std::memset(host_rows_, 0, sizeof(host_rows_));
@@ -26,6 +28,7 @@ TileImage::TileImage(Memory memory, const Tile& tile, const LoadStore& packet, u
 
 /// Offsets of the pieces of a row of the tile.
 void TileImage::place_pieces(uint32_t y) {
+  if (in_columns()) return place_pieces_of_columns(y);
   const uint32_t piece_bytes = piece_width_ * surface_.cpp;
   const bool raster = surface_.tiling == tmu::Tiling::kRaster;
   // Tiles begin where a UIF block does, in which the second utile follows the first, or a subtile of T, in
@@ -40,8 +43,27 @@ void TileImage::place_pieces(uint32_t y) {
                                           tile_.origin_x + i * piece_width_, tile_.origin_y + y);
 }
 
+/// The same where columns of four UIF blocks follow each other, whose blocks are adjacent in each row.
+void TileImage::place_pieces_of_columns(uint32_t y) {
+  const uint32_t first = tile_.origin_x / piece_width_;
+  for (uint32_t i = 0; i * piece_width_ < tile_.live_width; ++i) {
+    const uint32_t in_column = (first + i) % (2 * kUifColumnBlocks);
+    piece_x_[i] = i != 0 && in_column != 0
+                      ? piece_x_[i - 1] + (in_column % 2 != 0 ? kUtileBytes : kUifBlockBytes - kUtileBytes)
+                      : tmu::texel_offset(surface_.tiling, surface_.cpp, surface_.stride_or_height,
+                                          tile_.origin_x + i * piece_width_, tile_.origin_y + y);
+  }
+}
+
 /// Of the pieces of a row from those.
 uint32_t TileImage::row_offset(uint32_t y) const {
+  if (in_columns()) {
+    const uint32_t height = tmu::utile_height(surface_.cpp);
+    const auto offset = [](uint32_t row) {  // of utiles; XOR moves all rows of a tile alike
+      return row / 2 * kUifColumnBlocks * kUifBlockBytes + row % 2 * 2 * kUtileBytes;
+    };
+    return offset((tile_.origin_y + y) / height) - offset(tile_.origin_y / height);
+  }
   return tmu::texel_offset(surface_.tiling, surface_.cpp, surface_.stride_or_height, tile_.origin_x,
                            tile_.origin_y + y) -
          piece_x_[0];

@@ -25,17 +25,60 @@ class TileImage {
   /// Stores the utiles of the four rows at y.
   /// @param texels  (block, half): the words of its upper two rows, 0, or its lower ones, 1, as in a plane
   /// @param kept    bits that memory keeps; of the texels they are 0
-  template <typename Texels>
-  void put_utiles(uint32_t y, uint32_t kept, const Texels& texels) {
+  /// @param of      makes texels of the words
+  template <typename Texels, typename Of>
+  void put_utiles(uint32_t y, uint32_t kept, const Texels& texels, const Of& of) {
     place_utiles(y);
     const Memory memory = memory_;
     const GpuAddr row = surface_.address + piece_y_;
     const uint32_t width = tile_.live_width;
     for (uint32_t x = 0, block = 0; x < width; x += 8, ++block) {
       const uint32_t *const upper = texels(block, 0), *const lower = texels(block, 1);
-      store_utile_4(upper, lower, kept, memory.host(row + piece_x_[x / 4]));
+      store_utile_4(upper, lower, kept, memory.host(row + piece_x_[x / 4]), of);
       if (x + 4 < width)
-        store_utile_4(upper + kLanes / 2, lower + kLanes / 2, kept, memory.host(row + piece_x_[x / 4 + 1]));
+        store_utile_4(upper + kLanes / 2, lower + kLanes / 2, kept, memory.host(row + piece_x_[x / 4 + 1]),
+                      of);
+    }
+  }
+
+  /// Loads them. @param words  (block, half): where they go
+  template <typename Words, typename Of>
+  void get_utiles(uint32_t y, const Words& words, const Of& of) {
+    place_utiles(y);
+    const Memory memory = memory_;
+    const GpuAddr row = surface_.address + piece_y_;
+    const uint32_t width = tile_.live_width;
+    for (uint32_t x = 0, block = 0; x < width; x += 8, ++block) {
+      uint32_t *const upper = words(block, 0), *const lower = words(block, 1);
+      load_utile_4(memory.host(row + piece_x_[x / 4]), upper, lower, of);
+      if (x + 4 < width)
+        load_utile_4(memory.host(row + piece_x_[x / 4 + 1]), upper + kLanes / 2, lower + kLanes / 2, of);
+    }
+  }
+
+  /// Whether the tile is one of whole blocks of four-byte texels, whose rows are adjacent in memory.
+  bool in_rows() const { return in_rows_; }
+  /// Stores the two rows at y. @param texels  (block): its words, as in a plane
+  template <typename Texels, typename Of>
+  void put_rows(uint32_t y, const Texels& texels, const Of& of) {
+    const Memory memory = memory_;
+    const GpuAddr row = surface_.address + y * surface_.stride_or_height + piece_x_[0];
+    const uint32_t width = tile_.live_width;
+    for (uint32_t x = 0, block = 0; x < width; x += 8, ++block) {
+      uint8_t* const upper = memory.host(row + 4 * x);
+      store_rows_4(texels(block), upper, upper + lower_in_place_, of);
+    }
+  }
+
+  /// Loads them. @param words  (block): where they go
+  template <typename Words, typename Of>
+  void get_rows(uint32_t y, const Words& words, const Of& of) {
+    const Memory memory = memory_;
+    const GpuAddr row = surface_.address + y * surface_.stride_or_height + piece_x_[0];
+    const uint32_t width = tile_.live_width;
+    for (uint32_t x = 0, block = 0; x < width; x += 8, ++block) {
+      const uint8_t* const upper = memory.host(row + 4 * x);
+      load_rows_4(upper, upper + lower_in_place_, words(block), of);
     }
   }
 
@@ -59,11 +102,16 @@ class TileImage {
 
  private:
   static constexpr uint32_t kPitch = 2 * kMaxTileSize * 16;  // bytes of the longest row
-  static constexpr uint32_t kUtileBytes = 64;
+  static constexpr uint32_t kUtileBytes = 64, kUifBlockBytes = 4 * kUtileBytes;
+  static constexpr uint32_t kUifColumnBlocks = 4;        // blocks in a row of a column
   static constexpr uint32_t kPieces = kMaxTileSize / 2;  // of 16-byte texels
 
   void place_pieces(uint32_t y);
+  void place_pieces_of_columns(uint32_t y);
   uint32_t row_offset(uint32_t y) const;
+  bool in_columns() const {
+    return surface_.tiling == tmu::Tiling::kUif || surface_.tiling == tmu::Tiling::kUifXor;
+  }
   void place_rows();
   void place_row_of_utiles(uint32_t y);
   void place_utiles(uint32_t y);
@@ -88,7 +136,7 @@ class TileImage {
   bool flipped_;
   uint32_t height_;  // pixel rows of the image; of flipped ones alone
   ptrdiff_t lower_in_place_;
-  bool in_place_ = false, in_utiles_;
+  bool in_place_ = false, in_utiles_, in_rows_;
   enum class Access : uint8_t { kTiledWords, kRasterWords, kAny } access_ = Access::kAny;
   uint32_t y_ = 0, rows_in_frame_ = 0;
   // A piece starts at the sum of both: XOR flips a bit of the row that no tile straddles. T tiles run back

@@ -100,6 +100,24 @@ void overwrite(Tile& tile, uint32_t buffer) {
   tile.dirty(buffer);
 }
 
+/// Loads a plane, each of whose words is made of a texel.
+template <typename Of>
+void load_plane(const Tile& tile, TileImage& image, uint32_t* plane, const Of& of) {
+  if (image.in_rows()) {
+    for (uint32_t y = 0; y < tile.live_height; y += 2) {
+      uint32_t* const strip = plane + tile.quad_offset(0, y);
+      image.get_rows(
+          y, [=](uint32_t block) { return strip + block * kLanes; }, of);
+    }
+    return;
+  }
+  for (uint32_t y = 0; y < tile.live_height; y += 4) {
+    uint32_t *const upper = plane + tile.quad_offset(0, y), *const lower = plane + tile.quad_offset(0, y + 2);
+    image.get_utiles(
+        y, [=](uint32_t block, int half) { return (half == 0 ? upper : lower) + block * kLanes; }, of);
+  }
+}
+
 void load_color(Memory memory, Tile& tile, const LoadStore& packet, const ImageFormat& format) {
   const uint32_t rt = packet.buffer;
   const RenderTarget& target = tile.config.targets[rt];
@@ -109,6 +127,10 @@ void load_color(Memory memory, Tile& tile, const LoadStore& packet, const ImageF
   const ColorCodec codec(format, target, packet);
   TileImage image(memory, tile, packet, format.bytes, all_samples);
   overwrite(tile, Tile::kColors + rt);
+  if ((image.in_utiles() || image.in_rows()) && tile.samples() == 1) {
+    if (codec.copies()) return load_plane(tile, image, tile.color(rt, 0, 0), SameTexels());
+    if (codec.swaps_bytes()) return load_plane(tile, image, tile.color(rt, 0, 0), SwappedTexels());
+  }
   std::array<ColorWords, kBlocks> texels, colors;
   const std::array<ColorWords, kBlocks>& loaded = codec.copies() ? texels : colors;
   for (uint32_t y = 0; y < tile.live_height; y += 2) {
@@ -147,25 +169,44 @@ size_t read_color(Tile& tile, uint32_t rt, bool average, uint32_t sample, uint32
   });
 }
 
-/// Blocks of two strips, one below the other, that stand in a plane.
-auto blocks_of_plane(const Tile& tile, const uint32_t* plane, uint32_t y) {
-  const uint32_t *const upper = plane + tile.quad_offset(0, y), *const lower =
-                                                                    plane + tile.quad_offset(0, y + 2);
-  return [=](uint32_t block, int half) { return (half == 0 ? upper : lower) + block * kLanes; };
+/// Stores a plane's words, each of which is a texel.
+template <typename Of>
+void store_plane(const Tile& tile, TileImage& image, const uint32_t* plane, const Of& of) {
+  if (image.in_rows()) {
+    for (uint32_t y = 0; y < tile.live_height; y += 2) {
+      const uint32_t* const strip = plane + tile.quad_offset(0, y);
+      image.put_rows(
+          y, [=](uint32_t block) { return strip + block * kLanes; }, of);
+    }
+    return;
+  }
+  for (uint32_t y = 0; y < tile.live_height; y += 4) {
+    const uint32_t *const upper = plane + tile.quad_offset(0, y), *const lower =
+                                                                      plane + tile.quad_offset(0, y + 2);
+    image.put_utiles(
+        y, 0, [=](uint32_t block, int half) { return (half == 0 ? upper : lower) + block * kLanes; }, of);
+  }
+}
+
+/// Stores a tile of which all texels are the same.
+/// @param kept  bits that memory keeps; only of utiles
+void store_constant(const Tile& tile, TileImage& image, uint32_t kept, const Lanes& texels) {
+  const uint32_t* const words = words_of(texels);
+  if (image.in_rows())
+    for (uint32_t y = 0; y < tile.live_height; y += 2)
+      image.put_rows(
+          y, [words](uint32_t) { return words; }, SameTexels());
+  else
+    for (uint32_t y = 0; y < tile.live_height; y += 4)
+      image.put_utiles(
+          y, kept, [words](uint32_t, int) { return words; }, SameTexels());
 }
 
 /// Stores a tile of whole utiles.
-/// @param value   of all texels, if `constant`
 /// @param texels  (y) gives what TileImage::put_utiles() asks for, of the four rows at y
 template <typename Texels>
-void store_utiles(const Tile& tile, TileImage& image, uint32_t kept, const Lanes* constant,
-                  const Texels& texels) {
-  for (uint32_t y = 0; y < tile.live_height; y += 4) {
-    if (constant != nullptr)
-      image.put_utiles(y, kept, [constant](uint32_t, int) { return words_of(*constant); });
-    else
-      image.put_utiles(y, kept, texels(y));
-  }
+void store_utiles(const Tile& tile, TileImage& image, uint32_t kept, const Texels& texels) {
+  for (uint32_t y = 0; y < tile.live_height; y += 4) image.put_utiles(y, kept, texels(y), SameTexels());
 }
 
 void store_color(Memory memory, Tile& tile, const LoadStore& packet, const ImageFormat& format) {
@@ -185,13 +226,15 @@ void store_color(Memory memory, Tile& tile, const LoadStore& packet, const Image
     return count;
   };
   if (constant) make_texels(0, 0);
+  if (image.in_utiles() || image.in_rows()) {
+    if (constant) return store_constant(tile, image, 0, stored[0][0]);
+    const uint32_t* const plane = tile.color(rt, 0, 0);
+    if (codec.copies() && !average) return store_plane(tile, image, plane, SameTexels());
+    if (codec.swaps_bytes() && !average) return store_plane(tile, image, plane, SwappedTexels());
+  }
   if (image.in_utiles()) {
-    const Lanes* const value = constant ? stored[0].data() : nullptr;
-    if (codec.copies() && !average)
-      return store_utiles(tile, image, 0, value,
-                          [&](uint32_t y) { return blocks_of_plane(tile, tile.color(rt, 0, 0), y); });
     std::array<Lanes, kBlocks> halves[2];
-    return store_utiles(tile, image, 0, value, [&](uint32_t y) {
+    return store_utiles(tile, image, 0, [&](uint32_t y) {
       for (uint32_t half = 0; half < 2; ++half) {
         const size_t count = make_texels(y + 2 * half, 0);
         for (size_t i = 0; i < count; ++i) halves[half][i] = stored[i][0];
@@ -233,6 +276,13 @@ void load_depth_stencil(Memory memory, Tile& tile, const LoadStore& packet, cons
   TileImage image(memory, tile, packet, format.bytes, all_samples);
   if (moved.depth) overwrite(tile, Tile::kDepth);
   if (moved.stencil) overwrite(tile, Tile::kStencil);
+  if ((image.in_utiles() || image.in_rows()) && tile.samples() == 1 &&
+      (!moved.depth || depth_type_of(format) == tile.config.depth_type)) {
+    if (moved.depth && packed) load_plane(tile, image, tile.depth(0), DepthOfTexels());
+    if (moved.depth && !packed) load_plane(tile, image, tile.depth(0), SameTexels());
+    if (moved.stencil) load_plane(tile, image, tile.stencil(0), StencilOfTexels());
+    return;
+  }
   for (uint32_t y = 0; y < tile.live_height; y += 2) {
     image.begin_strip(y, true);
     for_blocks(tile, y, [&](size_t, uint32_t x, uint32_t offset) {
@@ -296,9 +346,18 @@ void store_depth_stencil(Memory memory, Tile& tile, const LoadStore& packet, con
   TileImage image(memory, tile, packet, format.bytes, all_samples);
   std::array<Lanes, kBlocks> texels;
   if (constant) read_depth_stencil(tile, moved, format, 0, 0, texels.data());
+  if (image.in_utiles() || (image.in_rows() && kept == 0)) {
+    if (constant) return store_constant(tile, image, kept, texels[0]);
+    // Nobody wrote the stencil next to it, mostly.
+    const bool depth_alone = moved.depth && kept == 0 && (!moved.stencil || tile.is_clear(Tile::kStencil));
+    if (depth_alone && depth_type_of(format) == tile.config.depth_type) {
+      if (!packed) return store_plane(tile, image, tile.depth(0), SameTexels());
+      return store_plane(tile, image, tile.depth(0), DepthTexels{tile.config.clear_stencil});
+    }
+  }
   if (image.in_utiles()) {
     std::array<Lanes, kBlocks> lower;
-    return store_utiles(tile, image, kept, constant ? texels.data() : nullptr, [&](uint32_t y) {
+    return store_utiles(tile, image, kept, [&](uint32_t y) {
       read_depth_stencil(tile, moved, format, 0, y, texels.data());
       read_depth_stencil(tile, moved, format, 0, y + 2, lower.data());
       return [&](uint32_t block, int half) { return words_of(half == 0 ? texels[block] : lower[block]); };

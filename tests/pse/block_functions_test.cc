@@ -30,7 +30,13 @@ class RandomFrame {
       : random_(seed), tile_(pick({8, 16, 64})), scene(kSize, kSize, tile_, false, compiler) {
     scene.control().set_counted(counted);
     tlb::Config& config = scene.config();
-    config.targets[0] = {.used = true, .type = tlb::ColorType::k8, .clear = {0x40302010}};
+    using tlb::Clamp;
+    using tlb::ColorType;
+    config.targets[0] = {.used = below(16) != 0,
+                         .type = pick({ColorType::k8, ColorType::k8, ColorType::k16F}),
+                         .clamp = pick({Clamp::kNone, Clamp::kNorm, Clamp::kPos, Clamp::kPq, Clamp::kHlg}),
+                         .bpp = static_cast<uint8_t>(below(2)),
+                         .clear = {0x40302010, 0x3c003800}};
     config.depth_type =
         pick({tlb::DepthType::k24, tlb::DepthType::k24, tlb::DepthType::k32F, tlb::DepthType::k16});
     config.clear_z = 0.6f;
@@ -77,7 +83,7 @@ class RandomFrame {
            Op::kVfpack, Op::kVfmul, Op::kVfmin, Op::kFfloor, Op::kFtrunc, Op::kFceil, Op::kFround, Op::kFtoiz,
            Op::kFtoin,  Op::kFtouz, Op::kItof,  Op::kUtof,   Op::kClz,    Op::kFdx,   Op::kFdy,    Op::kRecip,
            Op::kRsqrt,  Op::kExp,   Op::kLog,   Op::kFcmp,   Op::kXcd,    Op::kYcd,   Op::kFxcd,   Op::kFycd,
-           Op::kRevf,   Op::kMsf,   Op::kVfla,  Op::kMov,    Op::kFmov});
+           Op::kRevf,   Op::kMsf,   Op::kVfla,  Op::kMov,    Op::kFmov,   Op::kSetmsf});
       const qpu::FlagWrite flags = pick(
           {qpu::FlagWrite::kNone, qpu::FlagWrite::kNone, qpu::FlagWrite::kPushz, qpu::FlagWrite::kPushn,
            qpu::FlagWrite::kPushc, qpu::FlagWrite::kAndn, qpu::FlagWrite::kNorz, qpu::FlagWrite::kAndnc});
@@ -89,8 +95,8 @@ class RandomFrame {
       const bool of_mul = op == Op::kFmul || op == Op::kVfmul || op == Op::kMov || op == Op::kFmov;
       qpu::AluHalf& half = of_mul ? i.mul : i.add;
       half.op = op;
-      half.magic = false;
-      half.waddr = any_register();
+      half.magic = op == Op::kSetmsf;
+      half.waddr = half.magic ? qpu::kWaddrNop : any_register();
       half.cond = cond;
       half.flags = flags;
       if (qpu::info(op).operands > 0) half.a = ProgramBuilder::rf(any_register());
@@ -99,7 +105,7 @@ class RandomFrame {
     }
   }
 
-  draw::ShaderCode make_program() {
+  draw::ShaderCode make_program(bool writes_depth) {
     ProgramBuilder program;
     uint8_t to = kFirst;
     for (uint32_t n = 0; n < kVaryings; ++n) program.varying(to++);
@@ -107,6 +113,7 @@ class RandomFrame {
     ++to;
     while (to < kFirst + kRegisters) program.uniform(to++, any_float());
     write_operations(program);
+    if (writes_depth) program.store_depth(any_register(), below(8) != 0);
     program.store_half(static_cast<uint8_t>(kFirst + below(kRegisters - 4)));
     draw::ShaderCode code = program.build(&scene.test());
     if (below(16) == 0) code.uniforms = kNowhere;
@@ -128,7 +135,10 @@ class RandomFrame {
         vertices.push_back(v);
       }
     }
-    draw::Draw& draw = scene.add_draw(corners, vertices, make_program(), kVaryings);
+    const bool writes_depth = below(3) == 0;
+    draw::Draw& draw = scene.add_draw(corners, vertices, make_program(writes_depth), kVaryings);
+    scene.record().fs_writes_z = writes_depth;
+    scene.record().early_z_off = below(3) != 0;
     draw.state.cfg.depth_func = static_cast<Compare>(below(8));
     draw.state.cfg.z_write = below(2) != 0;
     draw.state.clip_width = pick({4096, 31});
@@ -136,6 +146,8 @@ class RandomFrame {
     draw.state.cfg.depth_offset = below(4) == 0;
     draw.state.offset_factor = number();
     draw.state.offset_units = 1000 * number();
+    if (below(2) == 0) add_blending(draw.state);
+    if (below(3) == 0) draw.state.color_masks[0] = static_cast<uint8_t>(below(16));
     if (below(8) == 0) draw.state.sample_mask = static_cast<uint8_t>(below(16));
     scene.record().primitive_id_varying = below(4) == 0;
     scene.record().no_implicit_varyings = below(2) != 0;
@@ -148,6 +160,15 @@ class RandomFrame {
       if (below(16) == 0) p.provoking = static_cast<uint32_t>(random_());  // a geometry program emitted less
       if (corners != 1 && below(8) == 0) add_polygon(draw, p);
     }
+  }
+
+  void add_blending(draw::DrawState& state) {
+    const auto mode = [&] { return static_cast<draw::BlendMode>(below(3) == 0 ? below(9) : below(3)); };
+    const auto factor = [&] { return static_cast<draw::BlendFactor>(below(15)); };
+    state.cfg.blend = true;
+    state.blend_enables = static_cast<uint8_t>(below(16) == 0 ? 0xfe : 0xff);
+    state.blend[0] = {mode(), factor(), factor(), mode(), factor(), factor()};
+    for (float& constant : state.blend_color) constant = std::bit_cast<float>(any_float());
   }
 
   /// What clipping left of a primitive, or no clipping would.
@@ -172,7 +193,7 @@ class RandomFrame {
       for (uint32_t x = 0; x < place.width; ++x) {
         const tlb::TileBuffer::Sample sample = tile.sample(place.x + x, place.y + y, 0);
         pixels_.push_back(sample.depth);
-        pixels_.push_back(sample.colors[0][0]);
+        pixels_.insert(pixels_.end(), sample.colors[0].begin(), sample.colors[0].end());
       }
     pixels_.push_back(static_cast<uint32_t>(tile.take_occlusion_count()));
   }
@@ -201,7 +222,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, BlockFunctionsOf,
                          [](const auto& of) { return std::string(qpu::jit::name(of.param)); });
 
 TEST_P(BlockFunctionsOf, LeaveWhatBatchesLeave) {
-  constexpr uint32_t kFrames = 150;
+  constexpr uint32_t kFrames = 300;
   for (uint32_t seed = 0; seed < kFrames; ++seed) {
     const Pixels expected = RandomFrame(seed, nullptr, true).render(),
                  drawn = RandomFrame(seed, compiler.get(), false).render();

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 
+#include "gpu/qpu/graph/block_targets.h"
 #include "gpu/qpu/graph/value.h"
 #include "gpu/qpu/run/alu_lanes.h"
 #include "gpu/qpu/run/sfu.h"
@@ -63,12 +64,12 @@ class FrontEnd {
   std::optional<BlockGraph> make(const char** why) {
     test_depth();
     execute_all();
-    if (why_ == nullptr && colors_ != 1) refuse(colors_ == 0 ? "no colour" : "several colours");
+    if (why_ == nullptr && key_.is_late && !depth_configuration_) refuse("no depth, which tests wait for");
     if (why_ == nullptr && graph_.is_full()) refuse("too many operations");
     *why = why_;
     if (why_ != nullptr) return {};
-    store_color();
-    return BlockGraph{without_dead(graph_), uniforms_, instructions_};
+    if (colors_ != 0) store_colors(graph_, key_.target, {color_, color_exec_}, uniforms_);
+    return BlockGraph{without_dead(graph_), uniforms_, depth_configuration_, instructions_};
   }
 
  private:
@@ -132,31 +133,44 @@ class FrontEnd {
     return bits(~0u);
   }
 
+  /// A program goes by what the rasteriser covers, or what passed before it. Where all pixels would fail
+  /// behind it, it is not executed: nobody sees what it does.
   void test_depth() {
-    passed_ = source(Op::kCovered);
+    coverage_ = source(Op::kCovered);
+    Value may_pass = coverage_;
     if (key_.depth != BlockKey::Depth::kNone) {
-      const Value fragment = stored_depth(source(Op::kPlane, kPlaneZ)),
-                  stored = source(Op::kLoadTile, kTileDepth);
-      passed_ = passed_ & passes(fragment, stored);
-      if (key_.writes_depth) effect(Op::kStoreTile, choose(passed_, fragment, stored), kTileDepth);
+      depth_ = stored_depth(source(Op::kPlane, kPlaneZ));
+      stored_ = source(Op::kLoadTile, kTileDepth);
+      passes_ = passes(depth_, stored_);
+      may_pass = coverage_ & passes_;
     }
-    effect(Op::kShade, passed_);
+    if (!key_.is_late) pass(may_pass);
+    effect(Op::kShade, may_pass);
+    if (!key_.is_late) effect(Op::kPassed, may_pass);
+    msf_ = coverage_ & 1u;
   }
 
-  /// tlb::rgba8_of_halves().
-  Value byte_of_half(Value half) {
-    const Value unit = min_floats(max_floats(float_of_half(half), bits(0)), bits(kOne));
-    // The sum rounds once and leaves the integer in the low byte.
-    return float_sum(float_product(unit, bits(0x437f0000u)), bits(0x4b400000u)) & 0xffu;  // 255, 1.5 * 2^23
+  void pass(Value passed) {
+    coverage_ = passed;
+    if (key_.depth != BlockKey::Depth::kNone && key_.writes_depth)
+      effect(Op::kStoreTile, choose(passed, depth_, stored_), kTileDepth);
   }
-  void store_color() {
-    Value color = bits(0);
-    for (uint32_t word = 0; word < kColorWords; ++word)
-      color = color | (byte_of_half(color_[word] & 0xffffu) | byte_of_half(color_[word] >> 16) << 8)
-                          << 16 * word;
-    const Value written = passed_ & color_exec_;
-    effect(Op::kStoreTile, choose(written, color, source(Op::kLoadTile, kTileColor)), kTileColor);
+
+  /// The write of the rasteriser's depth.
+  void test_late(Value exec) {
+    if (depth_configuration_.has_value() || color_words_ % kColorWords != 0)
+      return refuse("several writes with a configuration");
+    if (!graph_.is_constant(exec.id, ~0u)) return refuse("a conditional write of depth");
+    depth_configuration_ = uniforms_++;
+    if (!key_.is_late) return;
+    pass(key_.depth != BlockKey::Depth::kNone ? alive() & passes_ : alive());
+    effect(Op::kPassed, coverage_);
+    msf_ = coverage_ & 1u;
+    sets_samples_ = false;
   }
+
+  /// The pixels whose one sample is covered, and was not discarded.
+  Value alive() { return sets_samples_ ? coverage_ & ~equal_words(msf_ & 1u, bits(0)) : coverage_; }
 
   // ---- Instructions
 
@@ -218,6 +232,9 @@ class FrontEnd {
     const std::array<Value, 2> flags = {flag_a_, flag_b_};
     if (add.runs) set_flags(i.add, add, flags);
     if (mul.runs) set_flags(i.mul, mul, flags);
+    if (!add.runs || i.add.op != QpuOp::kSetmsf) return;
+    msf_ = choose(add.exec, add.value, msf_);
+    sets_samples_ = true;
   }
 
   // ---- Operands and results
@@ -259,7 +276,7 @@ class FrontEnd {
       case QpuOp::kFycd:
         return float_sum(nearest_float(source(Op::kPixel, 1)), bits(kHalf));
       case QpuOp::kMsf:
-        return passed_ & 1u;
+        return msf_;
       case QpuOp::kRevf:
         return source(Op::kBackFacing) & 1u;
       case QpuOp::kVfla:
@@ -330,12 +347,14 @@ class FrontEnd {
     if (info(half.op).operands > 0) r.a = operand(half.a);
     if (info(half.op).operands > 1) r.b = operand(half.b);
     r.exec = lanes_where(half.cond);
-    r.value = function(half.op, r.a, r.b);
+    r.value = half.op == QpuOp::kSetmsf ? r.a : function(half.op, r.a, r.b);
+    if (half.op == QpuOp::kSetmsf && half.pack != Pack::kNone) refuse("samples of halves");
     if (r.value.id == kNoNode) refuse(info(half.op).mnemonic);
     return r;
   }
 
   void commit(const AluHalf& half, const Result& r) {
+    if (r.runs && half.op == QpuOp::kSetmsf) return;  // behind the flags
     if (r.runs && info(half.op).has_destination) write(half.magic, half.waddr, half.pack, r.value, r.exec);
   }
 
@@ -345,7 +364,7 @@ class FrontEnd {
     if (port.effect == Effect::kNothing) return;
     if (port.effect == Effect::kRegister) return write_register(port.reg, pack, v, exec);
     if (pack != Pack::kNone) v = packed(pack, v, bits(0));
-    if (port.effect == Effect::kTlb && !port.takes_uniform) return write_tile(v, exec);
+    if (port.effect == Effect::kTlb) return port.takes_uniform ? test_late(exec) : write_tile(v, exec);
     if (starts_sfu(port.effect)) return start_sfu(sfu_operation(port.effect), v);
     refuse(port.name != nullptr ? port.name : "an unknown port");
   }
@@ -365,9 +384,12 @@ class FrontEnd {
   /// Without a configuration, a colour is two words.
   void write_tile(Value v, Value exec) {
     if (colors_ != 0) return refuse("several colours");
+    if (key_.is_late && !depth_configuration_) return refuse("colours before depth");
     color_exec_ = color_words_ == 0 ? exec : color_exec_ & exec;
     color_[color_words_++] = v;
-    if (color_words_ == kColorWords) ++colors_;
+    if (color_words_ != kColorWords) return;
+    ++colors_;
+    color_exec_ = alive() & color_exec_;
   }
 
   void start_sfu(QpuOp op, Value v) {
@@ -411,11 +433,14 @@ class FrontEnd {
   const char* why_ = nullptr;
   std::array<Value, kNumRegisters> registers_;
   Value flag_a_ = bits(0), flag_b_ = bits(0);
-  Value passed_;
+  Value depth_, stored_, passes_;  // of the test
+  Value coverage_, msf_;       // a mask of what the rasteriser and tests left, and what programs see of it
+  bool sets_samples_ = false;  // since it was the same
   std::array<Value, kColorWords> color_;
   Value color_exec_;
   uint32_t color_words_ = 0, colors_ = 0;
   std::array<Value, 2> sfu_results_;
+  std::optional<uint32_t> depth_configuration_;
   uint32_t varyings_ = 0, uniforms_ = 0, instructions_ = 0, specials_ = 0;  // that came so far
 };
 

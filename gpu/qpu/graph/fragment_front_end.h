@@ -13,17 +13,18 @@ namespace v3d::qpu::graph {
 
 /// Numbers of planes: `plane` N. Components follow.
 inline constexpr uint32_t kPlaneZ = 0, kPlaneR = 1, kFirstComponent = 2;
-/// What `load_tile` and `store_tile` reach.
+/// What `load_tile` and `store_tile` reach: the depth, and words of colours from this one on.
 inline constexpr uint32_t kTileDepth = 0, kTileColor = 1;
 
 struct BlockGraph {
   Graph graph;
-  uint32_t uniforms = 0;      ///< words that it reads
-  uint32_t instructions = 0;  ///< of the program
+  uint32_t uniforms = 0;                          ///< words that the program reads
+  std::optional<uint32_t> depth_configuration{};  ///< @see BlockCode
+  uint32_t instructions = 0;                      ///< of the program
 };
 
 /// Empty if the program is not one straight line of operations that have an expression, which gives each
-/// pixel four halves: then `why` says what else it does.
+/// pixel one colour of four halves, or none: then `why` says what else it does.
 std::optional<BlockGraph> block_graph(const flow::Flow& flow, const BlockKey& key, const char** why);
 
 }  // namespace v3d::qpu::graph

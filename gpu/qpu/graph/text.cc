@@ -20,6 +20,7 @@ bool gives_value(Op op) {
     case Op::kStoreRow:
     case Op::kStoreTile:
     case Op::kShade:
+    case Op::kPassed:
       return false;
     default:
       return !is_stored(op) && !leaves(op);

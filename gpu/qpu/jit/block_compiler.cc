@@ -29,10 +29,12 @@ class FunctionOfBlocks : public BlockCode {
   FunctionOfBlocks(CodeMemory memory, const graph::BlockGraph& graph, std::vector<uint64_t> words)
       : memory_(std::move(memory)),
         uniforms_(graph.uniforms),
+        depth_configuration_(graph.depth_configuration),
         instructions_(graph.instructions),
         words_(std::move(words)) {}
   BlockFn function() const override { return std::bit_cast<BlockFn>(memory_.begin()); }
   uint32_t uniforms() const override { return uniforms_; }
+  std::optional<uint32_t> depth_configuration() const override { return depth_configuration_; }
   uint32_t instructions() const override { return instructions_; }
   const std::vector<uint64_t>& words() const override { return words_; }
   size_t bytes() const override {
@@ -41,7 +43,9 @@ class FunctionOfBlocks : public BlockCode {
 
  private:
   const CodeMemory memory_;
-  const uint32_t uniforms_, instructions_;
+  const uint32_t uniforms_;
+  const std::optional<uint32_t> depth_configuration_;
+  const uint32_t instructions_;
   const std::vector<uint64_t> words_;
 };
 

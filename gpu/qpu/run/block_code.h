@@ -12,6 +12,7 @@
 #include "gpu/base/compare.h"
 #include "gpu/base/lanes.h"
 #include "gpu/base/memory.h"
+#include "gpu/qpu/run/block_target.h"
 
 namespace v3d::qpu {
 
@@ -44,11 +45,12 @@ struct Block {
 /// What a function gets: where it draws, the primitive and its blocks.
 struct BlockRun {
   // The draw
-  uint32_t* depth = nullptr;   ///< a plane of the tile
-  uint32_t* color = nullptr;   ///< the same of the render target
-  uint32_t bytes_of_rows = 0;  ///< from a row of quads to the next one
+  uint32_t* depth = nullptr;     ///< a plane of the tile
+  uint32_t* color = nullptr;     ///< the same of the render target: of its first words
+  uint32_t bytes_of_planes = 0;  ///< from there to its second ones
+  uint32_t bytes_of_rows = 0;    ///< from a row of quads to the next one
   int32_t tile_x = 0, tile_y = 0;
-  const uint32_t* uniforms = nullptr;
+  const uint32_t* uniforms = nullptr;  ///< and kBlendConstants behind those of the program
   /// Called once a primitive before anything of its coefficients, or of the uniforms, is read: they need not
   /// be there for primitives that are hidden. It must not throw.
   void (*prepare)(BlockRun* run) = nullptr;
@@ -71,8 +73,8 @@ struct BlockRun {
 };
 using BlockFn = void (*)(BlockRun* run);
 
-/// What the function depends on besides the program: state of draws of frames with one sample, an rgba8
-/// render target whose pixels are replaced, and tests before the program.
+/// What the function depends on besides the program: state of draws of frames with one sample and at most one
+/// render target.
 struct BlockKey {
   enum class Depth : uint8_t { kNone, k32F, k24, k16 };
   Depth depth = Depth::kNone;  ///< how it is stored; kNone: all pixels pass, and none is stored
@@ -80,6 +82,10 @@ struct BlockKey {
   bool writes_depth = false;
   uint8_t components = 0;  ///< of varyings, 64 at most
   uint64_t flat = 0;       ///< bit i: component i has no slope
+  BlockTarget target{};
+  /// The test comes where the program writes the rasteriser's depth, of pixels that it has not discarded.
+  /// Else it comes before, and such a write does nothing.
+  bool is_late = false;
   bool operator==(const BlockKey&) const = default;
 };
 
@@ -87,8 +93,11 @@ class BlockCode {
  public:
   virtual ~BlockCode() = default;
   virtual BlockFn function() const = 0;
-  /// Words that it reads of BlockRun::uniforms.
+  /// Words that the program reads of BlockRun::uniforms.
   virtual uint32_t uniforms() const = 0;
+  /// The number of the uniform, if there is one, that has to configure a write of the rasteriser's depth and,
+  /// behind that, colours of four halves: is_depth_configuration() (gpu/qpu/run/ports.h).
+  virtual std::optional<uint32_t> depth_configuration() const = 0;
   /// Of the program.
   virtual uint32_t instructions() const = 0;
   /// Words from the entry of the program that it was made of.

@@ -264,6 +264,11 @@ Lanes read_tlb(Thread& t, bool with_config) {
 
 TlbSpec decode_tlb_spec(uint8_t code) { return kTlbSpecs[code]; }
 
+bool is_depth_configuration(uint32_t word) {
+  const TlbSpec& spec = kTlbSpecs[word & 0xff];
+  return spec.kind == TlbSpec::Kind::kDepth && spec.invariant_depth && word >> 8 == 0xffffff;
+}
+
 const char* write_port(Thread& t, Port port, Lanes value, LaneMask exec) {
   using tmu::Launcher;
   using tmu::TextureLookup;

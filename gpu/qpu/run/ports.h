@@ -59,6 +59,8 @@ const char* write_port(Thread& t, Port port, Lanes value, LaneMask exec);
 
 /// qpu.md 4.5.
 TlbSpec decode_tlb_spec(uint8_t code);
+/// Whether the word configures one write of the rasteriser's depth; others follow as if there were none.
+bool is_depth_configuration(uint32_t word);
 /// Colour of render target 0 as four halves a pixel: what is accessed at thread start.
 inline constexpr uint8_t kTlbHalves = 0xff;
 /// The rasteriser's depth, with what else means the same.

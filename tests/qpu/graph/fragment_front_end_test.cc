@@ -27,8 +27,8 @@ TEST(FragmentFrontEnd, AConstantColorIsOneWord) {
   const auto block = block_graph(flow_of(std::string(kColor) + kEnd), {}, &why);
   ASSERT_TRUE(block.has_value()) << why;
   EXPECT_EQ(to_text(block->graph),
-            "%0 = covered\nshade %0\n%2 = const 0xffffffff\n%3 = load_tile 1\n%4 = choose %0 %2 %3\n"
-            "store_tile %4 1\n");
+            "%0 = covered\nshade %0\npassed %0\n%3 = const 0xffffffff\n%4 = load_tile 1\n"
+            "%5 = choose %0 %3 %4\nstore_tile %5 1\n");
   EXPECT_EQ(block->uniforms, 0u);
 }
 
@@ -43,19 +43,89 @@ TEST(FragmentFrontEnd, DepthIsTestedAndStoredBeforeTheProgram) {
   EXPECT_LT(text.find("shade %"), text.find("= load_tile 1\n"));
 }
 
+TEST(FragmentFrontEnd, WhatNobodySeesIsNotComputed) {
+  const char* why = nullptr;
+  const std::string hidden = "%0 = covered\nshade %0\npassed %0\n";
+  const auto text = [&](const std::string& program, const BlockTarget& target) {
+    const auto block = block_graph(flow_of(program + kEnd), {.target = target}, &why);
+    return block.has_value() ? to_text(block->graph) : why;
+  };
+  EXPECT_EQ(text("", {}), hidden);
+  EXPECT_EQ(text(kColor, {.type = BlockTarget::Type::kNone}), hidden);
+  EXPECT_EQ(text(kColor, {.kept = 0xf}), hidden);
+}
+
+TEST(FragmentFrontEnd, ChannelsAreKept) {
+  const char* why = nullptr;
+  const auto block = block_graph(flow_of(std::string(kColor) + kEnd), {.target = {.kept = 8}}, &why);
+  ASSERT_TRUE(block.has_value()) << why;
+  EXPECT_EQ(
+      to_text(block->graph),
+      "%0 = covered\nshade %0\npassed %0\n%3 = load_tile 1\n%4 = const 0xffffff\n%5 = const 0xff000000\n"
+      "%6 = and %3 %5\n%7 = or %6 %4\n%8 = choose %0 %7 %3\nstore_tile %8 1\n");
+}
+
+TEST(FragmentFrontEnd, HalvesKeepTheirBits) {
+  const char* why = nullptr;
+  const BlockTarget target = {.type = BlockTarget::Type::k16F, .words = 2};
+  const std::string program = "nop ; nop ; ldunifrf.rf10\nnop ; mov tlb, rf10\nnop ; mov tlb, rf10\n";
+  const auto block = block_graph(flow_of(program + kEnd), {.target = target}, &why);
+  ASSERT_TRUE(block.has_value()) << why;
+  EXPECT_EQ(to_text(block->graph),
+            "%0 = covered\nshade %0\npassed %0\n%3 = uniform_word 0\n%4 = load_tile 1\n%5 = load_tile 2\n"
+            "%6 = choose %0 %3 %4\nstore_tile %6 1\n%8 = choose %0 %3 %5\nstore_tile %8 2\n");
+}
+
+TEST(FragmentFrontEnd, LateTestsSeeWhatIsNotDiscarded) {
+  const char* why = nullptr;
+  const BlockKey key = {.depth = BlockKey::Depth::k24,
+                        .test = Compare::kLess,
+                        .writes_depth = true,
+                        .target = {},
+                        .is_late = true};
+  const std::string program = "nop ; nop ; ldunifrf.rf10\nsetmsf -, rf10 ; nop\nnop ; mov tlbu, rf10\n";
+  const auto block = block_graph(flow_of(program + kColor + kEnd), key, &why);
+  ASSERT_TRUE(block.has_value()) << why;
+  EXPECT_EQ(block->depth_configuration, 1u);
+  EXPECT_EQ(block->uniforms, 2u);
+  const std::string text = to_text(block->graph);
+  EXPECT_LT(text.find("shade %"), text.find("= uniform_word 0\n"));
+  EXPECT_LT(text.find("= uniform_word 0\n"), text.find("store_tile %"));
+  EXPECT_LT(text.find("store_tile %"), text.find("passed %"));
+  EXPECT_FALSE(block_graph(flow_of(kColor + program + kEnd), key, &why).has_value());
+  EXPECT_STREQ(why, "colours before depth");
+  EXPECT_FALSE(block_graph(flow_of(kEnd), key, &why).has_value());
+  EXPECT_STREQ(why, "no depth, which tests wait for");
+}
+
+TEST(FragmentFrontEnd, ConstantsOfBlendingFollowTheUniforms) {
+  const char* why = nullptr;
+  const BlockTarget target = {
+      .blends = true,
+      .blend = {.color_dst = draw::BlendFactor::kConstAlpha, .alpha_dst = draw::BlendFactor::kConstAlpha}};
+  const std::string program =
+      "nop ; mov rf10, 1.0\nnop ; nop ; ldunifrf.rf11\nvfpack tlb, rf10, rf11 ; nop\n"
+      "vfpack tlb, rf10, rf10 ; nop\n";
+  const auto block = block_graph(flow_of(program + kEnd), {.target = target}, &why);
+  ASSERT_TRUE(block.has_value()) << why;
+  EXPECT_EQ(block->uniforms, 1u);
+  const std::string text = to_text(block->graph);
+  EXPECT_NE(text.find("= uniform_word 0\n"), std::string::npos);
+  EXPECT_NE(text.find("= uniform_word 4\n"), std::string::npos);
+  EXPECT_EQ(text.find("= uniform_word 1\n"), std::string::npos);
+}
+
 TEST(FragmentFrontEnd, SaysWhyAProgramIsNone) {
   const auto why = [](const std::string& text) {
     const char* reason = nullptr;
     EXPECT_FALSE(block_graph(flow_of(text + kEnd), {}, &reason).has_value());
     return std::string(reason == nullptr ? "" : reason);
   };
-  EXPECT_EQ(why(""), "no colour");
   EXPECT_EQ(why(std::string(kColor) + kColor), "several colours");
   EXPECT_EQ(why(std::string("eidx rf10 ; nop\n") + kColor), "eidx");
   EXPECT_EQ(why(std::string("fadd rf10, rf11, rf11 ; nop\n") + kColor), "a register without a value");
   EXPECT_EQ(why(std::string("nop ; nop ; ldtmu.rf10\n") + kColor), "lookups, or the tile buffer read");
-  EXPECT_EQ(why(std::string("mov tlbu, 0 ; nop\n") + kColor), "tlbu");
-  EXPECT_EQ(why(std::string("setmsf -, 0 ; nop\n") + kColor), "setmsf");
+  EXPECT_EQ(why("nop ; mov tlbu, 0\nnop ; mov tlbu, 0\n"), "several writes with a configuration");
 }
 
 }  // namespace

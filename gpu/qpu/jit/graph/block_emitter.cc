@@ -213,8 +213,11 @@ void BlockEmitter::pixel(const Node& node) {
 
 // ---- The tile
 
-Reg64 BlockEmitter::plane_of_tile(const Node& node) const {
-  return node.immediate == graph::kTileDepth ? kDepth : kColor;
+Reg64 BlockEmitter::plane_of_tile(const Node& node) {
+  if (node.immediate <= graph::kTileColor) return node.immediate == graph::kTileDepth ? kDepth : kColor;
+  mov(eax, dword[V3D_MEMBER(bytes_of_planes)]);
+  add(rax, kColor);
+  return rax;
 }
 
 void BlockEmitter::load_tile(const Node& node) {
@@ -248,12 +251,17 @@ void BlockEmitter::shade(const Node& node) {
   consume(node);
   test(edx, edx);
   jz(skip_, T_NEAR);
-  popcnt(edx, edx);
-  add(qword[V3D_MEMBER(passed)], rdx);
   inc(qword[V3D_MEMBER(shaded)]);
   cmp(byte[V3D_MEMBER(is_prepared)], 0);
   je(prepare_, T_NEAR);
   L(prepared_);
+}
+
+void BlockEmitter::passed(const Node& node) {
+  mask_to(edx, node.operands[0]);
+  consume(node);
+  popcnt(edx, edx);
+  add(qword[V3D_MEMBER(passed)], rdx);
 }
 
 /// Leaves all vector registers as they are.
@@ -284,6 +292,8 @@ void BlockEmitter::emit_own(const Node& node) {
       return store_tile(node);
     case Op::kShade:
       return shade(node);
+    case Op::kPassed:
+      return passed(node);
     default:  // sources, which are loaded where they are needed
       return;
   }

@@ -28,9 +28,10 @@ class BlockEmitter final : public GraphEmitter {
   void load_tile(const Node& node);
   void store_tile(const Node& node);
   void shade(const Node& node);
+  void passed(const Node& node);
   void prepare();
   Xbyak::Address coefficient(const Node& node, int which);
-  Xbyak::Reg64 plane_of_tile(const Node& node) const;
+  Xbyak::Reg64 plane_of_tile(const Node& node);
 
   bool has_planes_ = false;
   Xbyak::Label next_, skip_, done_;
