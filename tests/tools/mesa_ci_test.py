@@ -187,6 +187,12 @@ class Job(Fixture):
         self.assertEqual((status, merged), (1, self.results("whole")))
         self.assertEqual(self.failures("merged"), self.failures("whole"))
 
+    def test_tells_why_a_suite_does_not_start(self):
+        self.environment["FAKE_DEQP_BROKEN"] = "1"
+        status, output, results = self.run_job(FULL)
+        self.assertEqual((status, results), (1, {"a.pass": "Missing", "x11-b.pass": "Missing"}))
+        self.assertIn("2 cases were not even begun; of the first: exit status 1: no device", output)
+
     def test_takes_the_jobs_fraction_and_shards(self):
         self.suites([f"a.pass{number}" for number in range(40)], [])
         # One of two shards, half of the cases: every fourth of the list, from its first on, as deqp-runner takes them.
