@@ -54,6 +54,8 @@ def run_section(section, options, baseline, results):
     known, skips = lines(options.flakes), lines(options.skips)
     prefix = section.get("prefix", "")
     cases = lines(section["caselists"])[options.fraction_start - 1::options.fraction * section.get("fraction", 1)]
+    if wanted := section.get("include"):
+        cases = [case for case in cases if any(re.search(pattern, case) for pattern in wanted)]
     left = []
     for case in cases:
         if any(re.search(pattern, prefix + case) for pattern in skips):

@@ -187,6 +187,20 @@ class Job(Fixture):
         self.assertEqual((status, merged), (1, self.results("whole")))
         self.assertEqual(self.failures("merged"), self.failures("whole"))
 
+    def test_runs_only_what_is_included(self):
+        self.suites(["a.pass", "b.pass", "c.fail"], ["b.pass", "d.fail"])
+        self.assertEqual(self.run_job(FULL, "--include", r"^a\.", "--include", r"^b.*")[::2], (0, {"a.pass": "Pass", "b.pass": "Pass", "x11-b.pass": "Pass"}))
+        self.write("mesa/src/broadcom/ci/deqp-broadcom-rpi5.toml", SUITES, r'include = ["^b", "^d"]')
+        self.assertEqual(self.run_job(FULL, "--include", "fail", output="mine")[::2], (1, {"c.fail": "Fail", "x11-d.fail": "Fail"}))
+        self.assertEqual(self.run_job(FULL, "--include", "(")[0], 2)
+        self.assertIn("--include (: ", self.log)
+
+    def test_tells_why_a_suite_does_not_start(self):
+        self.environment["FAKE_DEQP_BROKEN"] = "1"
+        status, output, results = self.run_job(FULL)
+        self.assertEqual((status, results), (1, {"a.pass": "Missing", "x11-b.pass": "Missing"}))
+        self.assertIn("2 cases were not even begun; of the first: exit status 1: no device", output)
+
     def test_takes_the_jobs_fraction_and_shards(self):
         self.suites([f"a.pass{number}" for number in range(40)], [])
         # One of two shards, half of the cases: every fourth of the list, from its first on, as deqp-runner takes them.
@@ -419,6 +433,10 @@ class DeqpRunner(Fixture):
         self.assertEqual(mine[0], 1, self.log)
         self.assertEqual(theirs[::2], mine[::2], self.log)
         self.assertEqual(self.failures("theirs"), self.failures("mine"))
+        some = ["--include", r"^a\.p", "--include", r"^b\.pass"]
+        theirs = self.run_job(FULL, *some, output="theirs")[2]
+        self.assertEqual(theirs, {"a.pass": "Pass", "x11-a.pass": "UnexpectedImprovement(Pass)", "x11-b.pass": "Pass"})
+        self.assertEqual(self.run_job(FULL, *some, "--runner", "own", output="mine")[2], theirs)
         self.assertEqual(xml.parse(self.path("theirs/junit.xml")).getroot().tag, "testsuites")
 
 

@@ -34,6 +34,7 @@ constexpr Option kOptions[] = {
     {"--fails", "FILE", "A list of your own: NAME,STATUS; it counts before that of the board"},
     {"--flakes", "FILE", "A list of your own: patterns of cases that may fail"},
     {"--skips", "FILE", "A list of your own: patterns of cases not to run"},
+    {"--include", "PATTERN", "Of that part the cases alone whose names have it; may be repeated"},
     {"--traces", "FOLDER",
      "Where the traces of a job that replays some lie (default: traces in the folder of --suites)"},
     {"--references", "FOLDER", "Pictures of last frames, as NAME.png, for traces whose checksum is another"},

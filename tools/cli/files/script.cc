@@ -1,8 +1,5 @@
 #include "tools/cli/files/script.h"
 
-#include <spawn.h>
-#include <sys/types.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,16 +22,8 @@ int run_script(const std::string& command, const std::string& name, const std::v
   for (std::string& word : all) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   fflush(stdout);  // what it says comes after what was said
-  pid_t child = 0;
-  if (const int why = posix_spawn(&child, arguments[0], nullptr, nullptr, arguments.data(), environ)) {
-    fprintf(stderr, "v3demu %s: %s: %s; it needs python3\n", command.c_str(), arguments[0], strerror(why));
-    return 1;
-  }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  if (WIFEXITED(status)) return WEXITSTATUS(status);
-  fprintf(stderr, "v3demu %s: %s died\n", command.c_str(), arguments[0]);
+  execv(arguments[0], arguments.data());
+  fprintf(stderr, "v3demu %s: %s: %s; it needs python3\n", command.c_str(), arguments[0], strerror(errno));
   return 1;
 }
 

@@ -6,8 +6,9 @@
 
 namespace v3d::tools {
 
-/// Runs one of them, and tells it where this program is (--v3demu). @return  its exit status; 1, with a
-/// message of the command, when it cannot be started or dies
+/// Becomes one of them, so that a signal to this process ends what it does, and tells it where this program
+/// is (--v3demu).
+/// @return  only when it cannot be started: 1, with a message of the command
 int run_script(const std::string& command, const std::string& name, const std::vector<std::string>& words);
 
 }  // namespace v3d::tools

@@ -79,6 +79,9 @@ class Outcomes:
         absent = sum(outcome.detail.startswith(NOT_INSTALLED) for outcome in self.by_case.values())
         if absent:
             lines.append(f"{absent} of the skipped tests have no program here")
+        missing = [outcome.detail for outcome in self.by_case.values() if outcome.status == "Missing"]
+        if missing:
+            lines.append(f"{len(missing)} cases were not even begun; of the first: {missing[0]}")
         if failures:
             lines += ["", "Some failures found:"] + [f"  {case},{outcome.status}" for case, outcome in list(failures.items())[:25]]
             if len(failures) > 25:

@@ -50,8 +50,8 @@ def _run_section(section, baseline, outcomes, options):
     suite = (Deqp if section.kind == "deqp" else Piglit)(choice)
     suite.batch_limit = int(section.table.get("tests_per_group", suite.batch_limit))
     chosen = section.cases(section.listed() if section.kind == "deqp" else suite.all_cases(), *options.part)
-    for pattern in section.table.get("include", []):
-        chosen = [case for case in chosen if re.search(pattern, case)]
+    for patterns in filter(None, (section.table.get("include"), options.include)):
+        chosen = [case for case in chosen if any(re.search(pattern, case) for pattern in patterns)]
     to_run = [case for case in chosen if not baseline.skipped(case)]
     print(f"{section.name}: {len(to_run)} cases, {len(chosen) - len(to_run)} more are skipped", flush=True)
     for case in set(chosen) - set(to_run):
@@ -86,6 +86,9 @@ def _check(section, suite, case):
 
 def run_deqp_runner(sections, lists, options):
     """Its exit status: only launcher, paths and lists are ours."""
+    for section in sections:
+        if options.include and section.table.setdefault("include", options.include) is not options.include:
+            fail(f"{section.name} has patterns of cases of its own; --include goes with --runner own there")
     fails, flakes, skips = lists
     folder = os.path.abspath(options.output)
     os.makedirs(folder, exist_ok=True)
