@@ -63,6 +63,7 @@ flow::Flow straight_flow(const Program& program, Memory memory, bool final_secti
   return flow::analyse({program.generation(), final_section, program.entry(), kMostWords}, read);
 }
 
+/// Of a graph whose operations all have code.
 std::optional<CodeMemory> code_of(Target target, const graph::Graph& graph) {
   const std::vector<uint8_t> code = make_block_code(target, graph);
   if (code.empty()) return {};
@@ -89,7 +90,8 @@ std::unique_ptr<const BlockCode> FragmentCompiler::compile_blocks(const Program&
   g_longest_compiled.note(static_cast<uint32_t>(words.size()) * kCompileCost);
   const char* why = nullptr;
   const std::optional<graph::BlockGraph> graph = graph::block_graph(flow, key, &why);
-  std::optional<CodeMemory> code = graph ? code_of(target_, graph->graph) : std::nullopt;
+  const char* const missing = graph ? operation_without_code(target_, graph->graph) : nullptr;
+  std::optional<CodeMemory> code = graph && !missing ? code_of(target_, graph->graph) : std::nullopt;
   const auto describe = [&](const std::string& text) {
     if (lister_)
       lister_(absl::StrFormat("blocks of fragments of the program at 0x%08x: %s", program.entry(), text));
@@ -100,7 +102,8 @@ std::unique_ptr<const BlockCode> FragmentCompiler::compile_blocks(const Program&
     Statistics& s = counters_->statistics;
     s.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (!code) {
-      ++s.others;
+      ++(missing ? s.without_code : s.others);
+      if (!s.operation) s.operation = missing;
       return nullptr;
     }
     ++s.functions;
@@ -119,9 +122,12 @@ FragmentCompiler::Statistics FragmentCompiler::statistics() const {
 }
 
 std::string to_string(const FragmentCompiler::Statistics& s) {
-  return absl::StrFormat(
+  std::string text = absl::StrFormat(
       "%d functions for blocks of fragments: %d instructions, %d KiB, %.1f ms; %d times none for a program",
       s.functions, s.instructions, s.code_bytes >> 10, s.seconds * 1e3, s.others);
+  if (s.without_code != 0)
+    absl::StrAppendFormat(&text, "; %d not (no code for \"%s\" on this host)", s.without_code, s.operation);
+  return text;
 }
 
 }  // namespace v3d::qpu::jit

@@ -18,7 +18,9 @@ class FragmentCompiler : public BlockCompiler {
  public:
   struct Statistics {
     uint64_t functions = 0, instructions = 0, code_bytes = 0;
-    uint64_t others = 0;  ///< times that a program does what no function does, or there was no memory
+    uint64_t others = 0;        ///< times that a program does what no function does, or there was no memory
+    uint64_t without_code = 0;  ///< those with an operation of which the host's emitter makes no code
+    const char* operation = nullptr;  ///< the first of these
     double seconds = 0;
   };
 

@@ -28,7 +28,7 @@ namespace v3d::qpu::jit {
 
 /// Whether the processor has what the code needs.
 bool can_compile(Target target);
-/// Whether code of programs of V3D 4.2 and 7.1 is made for it, too.
+/// Whether code of whole programs of V3D 4.2 and 7.1 is made for it, too: else of blocks of fragments alone.
 bool compiles_programs(Target target);
 /// The first that it has; empty: programs are interpreted.
 std::optional<Target> best_target();
@@ -119,7 +119,7 @@ class JitCompiler : public Compiler, public PartCompiler {
   std::shared_ptr<const HostProgram> compile_part(const Program& program, bool final_section, Words words,
                                                   Receiver later) override;
   vc4::RunCompiler* vc4_compiler() override { return &vc4_; }
-  BlockCompiler* block_compiler() override { return compiles_programs(target_) ? &blocks_ : nullptr; }
+  BlockCompiler* block_compiler() override { return &blocks_; }
   Statistics statistics() const;
   /// Waits for what is compiled beside.
   void finish() { beside_.finish(); }

@@ -201,7 +201,7 @@ TEST(AluLanes, GraphsGiveWhatVectorsGive) {
 
 TEST(AluLanes, CodeGivesWhatVectorsGive) {
   int targets = 0;
-  for (const jit::Target target : {jit::Target::kAvx512, jit::Target::kAvx2}) {
+  for (const jit::Target target : jit::kAllTargets) {
     if (!jit::can_compile(target)) continue;
     ++targets;
     Random random;

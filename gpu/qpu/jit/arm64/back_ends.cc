@@ -1,6 +1,9 @@
 #include "gpu/qpu/jit/back_ends.h"
 
-#include "gpu/qpu/jit/neon/emitter.h"
+#include <algorithm>
+
+#include "gpu/qpu/jit/neon/block_emitter.h"
+#include "gpu/qpu/jit/neon/run_emitter.h"
 
 namespace v3d::qpu::jit {
 
@@ -18,17 +21,20 @@ std::shared_ptr<const ProgramCode> make_code(Target, const flow::Flow&, CodeCont
 }
 
 const char* operation_without_code(Target, const graph::Graph& graph) {
-  for (const graph::Node& node : graph.nodes())
-    if (!neon::Emitter::has_code(node.op)) return graph::info(node.op).text;
-  return nullptr;
+  const auto& nodes = graph.nodes();
+  const auto found = std::find_if(nodes.begin(), nodes.end(), [](const graph::Node& node) {
+    return !neon::RunEmitter::has_code(node) && !neon::BlockEmitter::has_code(node);
+  });
+  return found == nodes.end() ? nullptr : graph::info(found->op).text;
 }
 
 /// It is sure of all results.
 std::vector<uint8_t> make_run_code(Target, const graph::Graph& graph, GpuAddr code, bool) {
-  return neon::Emitter(graph::by_rounding(graph), code).make();
+  return neon::RunEmitter(graph::by_rounding(graph), code).make();
 }
 
-/// As programs of V3D 4.2 and 7.1 are interpreted.
-std::vector<uint8_t> make_block_code(Target, const graph::Graph&) { return {}; }
+std::vector<uint8_t> make_block_code(Target, const graph::Graph& graph) {
+  return neon::BlockEmitter(graph).make();
+}
 
 }  // namespace v3d::qpu::jit

@@ -1,6 +1,5 @@
 /// @file Where code is left, with what others find in the thread then.
 
-#include <algorithm>
 #include <cstddef>
 
 #include "gpu/qpu/jit/graph/frame.h"
@@ -41,9 +40,7 @@ void RunEmitter::be_sure() {
 void RunEmitter::leave(const Node& node) {
   Exit exit;
   exit.node = &node;
-  for (const Node* n = &node + 1;
-       n != graph_.nodes().data() + graph_.nodes().size() && graph::is_stored(n->op); ++n)
-    exit.values.push_back({n, places_[n->operands[0]]});
+  exit.values = stored_at(graph_, node, places_);
   if (node.op == Op::kFinish) {
     be_sure();
     store_all(exit);
@@ -71,24 +68,14 @@ void RunEmitter::guards() {
 }
 
 void RunEmitter::store_all(Exit& exit) {
-  // Registers that values still stand in, and into which others come.
-  const auto is_replaced = [&](uint32_t offset) {
-    return std::any_of(exit.values.begin(), exit.values.end(), [&](const Stored& what) {
-      return what.node->op == Op::kStore && what.node->immediate == offset;
-    });
-  };
-  for (Stored& what : exit.values) {
-    const Node& value = graph_[what.node->operands[0]];
-    if (what.place.unit >= 0 || what.place.slot >= 0 || value.op != Op::kLoad ||
-        !is_replaced(value.immediate))
-      continue;
+  copy_replaced(graph_, exit.values, [&](const Stored& what) {
     const auto copy = static_cast<int16_t>(num_slots_++);
     for (int p = 0; p < parts_; ++p) {
       load_stored(scratch(0), what, p);
       vmovaps(slot(copy, p), scratch(0));
     }
-    what.place.slot = copy;
-  }
+    return copy;
+  });
   for (const Stored& what : exit.values) store(what);
   const uint32_t varyings = exit.node->immediate & 0xffff, uniforms = exit.node->immediate >> 16;
   if (varyings != 0)

@@ -12,6 +12,13 @@ namespace v3d::qpu::jit {
 /// the other.
 std::vector<bool> loose_zeros(const graph::Graph& graph);
 
+/// Of each node, whether nobody sees which NaN a NaN among its floats is, by sign and payload: only those
+/// take it that give the same for all quiet ones, or another one.
+std::vector<bool> loose_nans(const graph::Graph& graph);
+
+/// Of each node, whether its floats are no signaling NaNs.
+std::vector<bool> quiet_floats(const graph::Graph& graph);
+
 /// Whether a host computes in a mode of its own for some nodes.
 bool changes_rounding(const graph::Graph& graph);
 

@@ -8,6 +8,7 @@
 
 #include "gpu/base/memory.h"
 #include "gpu/qpu/jit/graph/emitter.h"
+#include "gpu/qpu/jit/graph/stored.h"
 
 namespace v3d::qpu::jit {
 
@@ -41,11 +42,6 @@ class RunEmitter final : public GraphEmitter {
   void be_sure();
 
   // ---- Where code is left
-  /// A value that others find in the thread, and where it is.
-  struct Stored {
-    const Node* node;
-    Place place;
-  };
   struct Exit {
     Xbyak::Label entry;
     const Node* node;  // kGuard or kFinish

@@ -1,4 +1,6 @@
-/// An Emitter makes a function for AArch64 of a graph: a value is four registers of NEON.
+/// An Emitter makes a function for AArch64 of a graph: a value is four registers of NEON. What the function
+/// is of, and what it reaches, its two kinds say: runs of VideoCore IV's instructions (run_emitter.h) and
+/// blocks of fragments (block_emitter.h).
 #pragma once
 
 #include <aarch64/macro-assembler-aarch64.h>
@@ -10,9 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "gpu/base/memory.h"
 #include "gpu/qpu/graph/graph.h"
-#include "gpu/qpu/jit/graph/facts.h"
 #include "gpu/qpu/jit/graph/registers.h"
 
 namespace v3d::qpu::jit::neon {
@@ -27,16 +27,12 @@ class Assembler final : public vixl::aarch64::MacroAssembler {
   void EnsureEmitPoolsFor(size_t) override {}
 };
 
-class Emitter : private RegisterScan {
+class Emitter : protected RegisterScan {
  public:
-  static bool has_code(graph::Op op);
-
-  /// @param graph  of operations that have code  @param code  address of the first of its instructions
-  Emitter(const graph::Graph& graph, GpuAddr code);
-  /// A vc4::RunFn that can stand at any address that is a multiple of 16. Empty: it would be too large.
+  /// A function that can stand at any address that is a multiple of 16. Empty: it would be too large.
   std::vector<uint8_t> make();
 
- private:
+ protected:
   using Op = graph::Op;
   using Node = graph::Node;
   using Masm = vixl::aarch64::MacroAssembler;  // whose functions they are
@@ -44,17 +40,30 @@ class Emitter : private RegisterScan {
   using Register = vixl::aarch64::Register;
   using Vector = vixl::aarch64::VRegister;
   using MemOperand = vixl::aarch64::MemOperand;
-  struct LaneOperation;
-  class Doubles;
 
-  // ---- Registers and memory of values
-  Vector part(int unit, int p);
-  static Vector scratch(int n);  // 0 to 2
+  /// @param graph  of operations that have code
+  explicit Emitter(const graph::Graph& graph);
+
+  // ---- What the kinds do
+  /// What the function needs before its body, when all else is made.
+  virtual void begin(Label& body) = 0;
+  /// At the begin of the body, before any node.
+  virtual void before_nodes() {}
+  /// What stands behind the nodes, to the return and beyond.
+  virtual void end() = 0;
+  /// Operations that are not of values alone.
+  virtual void emit_own(const Node& node) = 0;
   struct Memory {
     Register base;
     int64_t offset;
   };
-  Memory in_thread(int64_t offset);
+  /// Where a source stands that is_home().
+  virtual Memory home_of(const Node& node) = 0;
+
+  // ---- Registers and memory of values
+  Vector part(int unit, int p);
+  static Vector scratch(int n);  // 0 to 2
+  static Vector zero();          // of runs; another scratch register of blocks
   Memory in_pool(int64_t offset);
   Memory memory_of(Id id, const Place& place);
   Memory memory_of(Id id) { return memory_of(id, places_[id]); }
@@ -62,102 +71,93 @@ class Emitter : private RegisterScan {
   enum class Way : uint8_t { kLoad, kStore };
   void move(Way way, const Vector& first, const Vector& second, const Memory& memory);
   void move(Way way, int unit, const Memory& memory);
-  /// A value as an instruction takes it: a unit, or one register with a constant in all lanes.
+  void move_all(Way way);  // all registers of vectors, in the frame
+  /// A value as an instruction takes it: a unit, or one register with a word in all lanes.
   struct Operand {
     int unit;
     Vector spread;
   };
-  Operand operand(Id id, int scratch_for_constant);
+  Operand operand(Id id, int scratch_for_word);
   Vector at(const Operand& o, int p) { return o.unit >= 0 ? part(o.unit, p) : o.spread; }
   void store_parts(const Operand& from, const Memory& to);
   void load(int unit, Id id) override;
   void save(int unit, int slot) override;
+  bool is_word(Id id) const;
   void spread(const Vector& to, uint32_t bits);
+  void spread_word(const Vector& to, Id id);
   int64_t pooled(uint64_t low, uint64_t high);
   int64_t table(int64_t& at, uint32_t (*word_of)(uint32_t lane));
   int64_t lane_index();
   int64_t lane_bits();
+  void mask_from(const Node& node, const MemOperand& bits);
+  /// Two parts of a value, in registers.
+  std::pair<Vector, Vector> pair_of(Id id, const Place& place, int p, int scratch_number);
+  void bytes_of(const Vector& to, const Vector& other, Id mask, const Place& place);
 
   // ---- Code
-  void decline(const Needs& needs);
-  void prologue(Label& body);
-  void epilogue();
+  void save_registers();
+  void restore_registers();
+  void call(const void* function);
   void emit(const Node& node) override;
-  static const LaneOperation* lane_operation(Op op);
-  void lanes(const Node& node, const LaneOperation& operation);
   using Emit = void (Emitter::*)(const Node& node);
+  struct LaneOperation;
+  static const LaneOperation* lane_operation(Op op);
   static Emit other_operation(Op op);
+  void lanes(const Node& node, const LaneOperation& operation);
   void nothing(const Node&) {}
   void shift(const Node& node);
   void shift_by(const Node& node, uint32_t bits);
+  /// In place of which operand a result comes of which each lane is one of two.
+  enum class Instead : uint8_t { kNone, kMask, kA, kB };
+  struct Chosen {
+    int to;
+    Instead instead;
+  };
+  Chosen result_of_two(const Node& node, Id a, const Operand& x, Id b, const Operand& y, Id mask);
   void choose(const Node& node);
   void toward_zero(const Node& node);
-  struct Unsure;
-  Unsure& unsure_of(const Node& node, int to, const Operand& a, const Operand& b);
   void check(int unit, uint32_t limit, Label* unsure);
   void reciprocal(const Node& node);
+  class Doubles;
   void special(const Node& node);
-  void load_mask(const Node& node);
-  void uniform(const Node& node);
-  void fetch(const Node& node);
-  void load_row(const Node& node);
-  void store_row(const Node& node);
   void integer_of(const Node& node);
-  void parameter(const Node& node);
-  void look_up(const Node& node);
-  void copy_uniform(uint32_t index, uint32_t unit, uint32_t parameter);
-  void call_interpreter(const Node& node);
-  void call(const void* function);
-  void note_place(const Node& node);
-  void mask_to(const Register& to, Id mask, const Place& place);
+  bool gives_other_nans(const Node& node) const;
+  void check_nans(const Node& node, int to, const Operand& a, const Operand& b);
+  void limit(const Node& node);
+  void round(const Node& node);
+  void convert_half(const Node& node);
+  void shuffle_quads(const Node& node);
   /// How the host computes with floats: as its program does, or toward zero and without denormals.
   enum class Mode : uint8_t { kAny, kHost, kOwn };
   void set_mode(Mode mode);
-  void unsure_results();
-  void unsure_routine(Op op, Label& label);
 
-  Assembler masm_;
-  const GpuAddr code_;
-  const bool rounds_;
-  const std::vector<bool> zero_is_loose_;
-  uint32_t used_ = 0;      // units
-  bool has_zero_ = false;  // in v28
-  Mode current_mode_ = Mode::kHost;
-  Label leave_, declined_, pool_label_;
-  std::vector<uint64_t> pool_;
-  std::map<std::pair<uint64_t, uint64_t>, int64_t> pooled_;
-  int64_t lane_index_ = -1, lane_bits_ = -1;
-
+  // ---- Results that the host does not give
   struct Unsure {
     Label entry, back;
     Op op;
     int to;
     struct {
-      int unit;  // below 0: a constant
-      uint32_t bits;
+      int unit;  // below 0: a word
+      Id id;
     } operands[2];
   };
-  std::list<Unsure> unsure_;
+  Unsure& unsure_of(const Node& node, int to, const Operand& a, const Operand& b);
+  void unsure_results();
+  void unsure_routine(Op op, Label& label);
+  void first_nans(const Unsure& unsure);
 
-  // ---- Where code is left
-  /// A value that others find in the thread, and where it is.
-  struct Stored {
-    const Node* node;
-    Place place;
-  };
-  struct Exit {
-    Label entry;
-    const Node* node = nullptr;  // kGuard or kFinish
-    Mode mode = Mode::kHost;
-    std::vector<Stored> values;
-  };
-  void leave(const Node& node);
-  void guards();
-  void store_all(Exit& exit);
-  void store(const Stored& what);
-  void store_to(Id id, const Place& place, const Memory& to);
-  std::pair<Vector, Vector> pair_of(Id id, const Place& place, int p, int scratch_number);
-  std::list<Exit> guards_;
+  Assembler masm_;
+  const std::vector<bool> zero_is_loose_, nan_is_loose_, is_quiet_;
+  uint32_t used_ = 0;      // units
+  bool has_zero_ = false;  // in zero()
+  Mode current_mode_ = Mode::kHost;
+  Label pool_label_;
+  std::vector<uint64_t> pool_;
+
+ private:
+  std::map<std::pair<uint64_t, uint64_t>, int64_t> pooled_;
+  int64_t lane_index_ = -1, lane_bits_ = -1;
+  std::list<Unsure> unsure_;
 };
 
 }  // namespace v3d::qpu::jit::neon

@@ -31,7 +31,8 @@ struct Emitter::LaneOperation {
   void (Masm::*with_number)(const Vector& to, const Vector& a, int number) = nullptr;
   int number = 0;
   Mode mode = Mode::kAny;
-  bool exchanges = false;  // the instruction takes its operands the other way round
+  bool exchanges = false;   // the instruction takes its operands the other way round
+  bool makes_nans = false;  // which may be others than those of V3D 4.2 and 7.1
 };
 
 const Emitter::LaneOperation* Emitter::lane_operation(Op op) {
@@ -64,6 +65,14 @@ const Emitter::LaneOperation* Emitter::lane_operation(Op op) {
       {.op = Op::kFloor, .format = kFormat4S, .of_one = &Masm::Frintm},
       {.op = Op::kTruncate, .format = kFormat4S, .with_number = &Masm::Fcvtzs},
       {.op = Op::kFloatOf, .format = kFormat4S, .with_number = &Masm::Scvtf, .mode = Mode::kOwn},
+      {.op = Op::kFloatSum, .format = kFormat4S, .of_two = &Masm::Fadd, .makes_nans = true},
+      {.op = Op::kFloatDifference, .format = kFormat4S, .of_two = &Masm::Fsub, .makes_nans = true},
+      {.op = Op::kFloatProduct, .format = kFormat4S, .of_two = &Masm::Fmul, .makes_nans = true},
+      {.op = Op::kFloatQuotient, .format = kFormat4S, .of_two = &Masm::Fdiv, .makes_nans = true},
+      {.op = Op::kEqualFloats, .format = kFormat4S, .of_two = &Masm::Fcmeq},
+      {.op = Op::kBelowFloats, .format = kFormat4S, .of_two = &Masm::Fcmgt, .exchanges = true},
+      {.op = Op::kAtMostFloats, .format = kFormat4S, .of_two = &Masm::Fcmge, .exchanges = true},
+      {.op = Op::kNearestFloat, .format = kFormat4S, .with_number = &Masm::Scvtf},
       {.op = Op::kUpperBytes, .format = kFormat8H, .with_number = &Masm::Ushr, .number = 8},
   };
   const auto* const found = std::find_if(std::begin(kOperations), std::end(kOperations),
@@ -75,7 +84,8 @@ void Emitter::lanes(const Node& node, const LaneOperation& operation) {
   set_mode(operation.mode);
   const Operand a = operand(node.operands[0], 0);
   const Operand b = operation.of_two ? operand(node.operands[1], 1) : Operand{};
-  const int to = result(node);
+  const bool other_nans = operation.makes_nans && gives_other_nans(node);
+  const int to = result(node, other_nans);
   for (int p = 0; p < kParts; ++p) {
     const Vector d = as(part(to, p), operation.format), x = as(at(a, p), operation.format);
     if (operation.of_one) (masm_.*operation.of_one)(d, x);
@@ -84,14 +94,15 @@ void Emitter::lanes(const Node& node, const LaneOperation& operation) {
     const Vector y = as(at(b, p), operation.format);
     operation.exchanges ? (masm_.*operation.of_two)(d, y, x) : (masm_.*operation.of_two)(d, x, y);
   }
+  if (other_nans) check_nans(node, to, a, b);
 }
 
 Emitter::Emit Emitter::other_operation(Op op) {
   switch (op) {
     case Op::kConst:  // these are loaded where they are needed
     case Op::kLaneIndex:
-    case Op::kLoad:
-    case Op::kVarying:
+    case Op::kVaryingC:
+    case Op::kUniformWord:
       return &Emitter::nothing;
     case Op::kShl:
     case Op::kShr:
@@ -108,34 +119,19 @@ Emitter::Emit Emitter::other_operation(Op op) {
     case Op::kExp2:
     case Op::kLog2:
       return &Emitter::special;
-    case Op::kLoadMask:
-      return &Emitter::load_mask;
-    case Op::kUniform:
-      return &Emitter::uniform;
-    case Op::kFetch:
-      return &Emitter::fetch;
-    case Op::kLoadRow:
-      return &Emitter::load_row;
-    case Op::kStoreRow:
-      return &Emitter::store_row;
     case Op::kIntegerOf:
       return &Emitter::integer_of;
-    case Op::kParameter:
-      return &Emitter::parameter;
-    case Op::kLookup:
-      return &Emitter::look_up;
-    case Op::kGuard:
-    case Op::kFinish:
-      return &Emitter::leave;
-    case Op::kStore:  // where code is left
-    case Op::kStoreMask:
-    case Op::kStoreResult:
-    case Op::kStoreSfu:
-      return &Emitter::nothing;
-    case Op::kWritePort:
-    case Op::kReadPort:
-    case Op::kLoadColor:
-      return &Emitter::call_interpreter;
+    case Op::kMaxFloats:
+    case Op::kMinFloats:
+      return &Emitter::limit;
+    case Op::kRound:
+      return &Emitter::round;
+    case Op::kHalfOf:
+    case Op::kFloatOfHalf:
+    case Op::kRoundToHalf:
+      return &Emitter::convert_half;
+    case Op::kShuffleQuads:
+      return &Emitter::shuffle_quads;
     default:
       return nullptr;
   }
@@ -183,32 +179,29 @@ void Emitter::shift(const Node& node) {
   }
 }
 
-/// In place of an operand that nothing needs any more, if there is one.
+/// Of a where a mask holds, else b: in place of one that nothing needs any more, if there is one.
+/// @param mask  kNoNode: it is in a scratch register
+Emitter::Chosen Emitter::result_of_two(const Node& node, Id a, const Operand& x, Id b, const Operand& y,
+                                       Id mask) {
+  if (mask != graph::kNoNode && is_last_use(mask) && mask != a && mask != b)
+    return {result_in(node, in_register(mask)), Instead::kMask};
+  if (y.unit >= 0 && is_last_use(b) && b != a && b != mask) return {result_in(node, y.unit), Instead::kB};
+  if (x.unit >= 0 && is_last_use(a) && a != b && a != mask) return {result_in(node, x.unit), Instead::kA};
+  return {result(node, true), Instead::kNone};
+}
+
 void Emitter::choose(const Node& node) {
   const auto [mask, a, b] = node.operands;
   const int of_mask = in_register(mask);
   const Operand x = operand(a, 0), y = operand(b, 1);
-  int to = -1;
-  enum { kMask, kA, kB, kNone } place = kNone;
-  if (is_last_use(mask) && mask != a && mask != b) {
-    place = kMask;
-    to = result_in(node, of_mask);
-  } else if (y.unit >= 0 && is_last_use(b) && b != a && b != mask) {
-    place = kB;
-    to = result_in(node, y.unit);
-  } else if (x.unit >= 0 && is_last_use(a) && a != b && a != mask) {
-    place = kA;
-    to = result_in(node, x.unit);
-  } else {
-    to = result(node, true);
-  }
+  const auto [to, instead] = result_of_two(node, a, x, b, y, mask);
   for (int p = 0; p < kParts; ++p) {
     const Vector d = part(to, p).V16B(), m = part(of_mask, p).V16B(), from_a = at(x, p).V16B(),
                  from_b = at(y, p).V16B();
-    if (place == kNone) masm_.Mov(d, m);
-    if (place == kB)
+    if (instead == Instead::kNone) masm_.Mov(d, m);
+    if (instead == Instead::kB)
       masm_.Bit(d, from_a, m);
-    else if (place == kA)
+    else if (instead == Instead::kA)
       masm_.Bif(d, from_b, m);
     else
       masm_.Bsl(d, from_a, from_b);
@@ -226,23 +219,12 @@ void Emitter::toward_zero(const Node& node) {
     node.op == Op::kSum ? masm_.Fadd(part(to, p), at(a, p), at(b, p))
                         : masm_.Fmul(part(to, p), at(a, p), at(b, p));
   if (!zero_is_loose_[id_of(node)]) {  // -0 and 0 are 0, rounded in this way
-    const Vector zero(28, vixl::aarch64::kFormat4S);
-    if (!has_zero_) spread(zero, 0);
+    if (!has_zero_) spread(zero(), 0);
     has_zero_ = true;
-    for (int p = 0; p < kParts; ++p) masm_.Fadd(part(to, p), part(to, p), zero);
+    for (int p = 0; p < kParts; ++p) masm_.Fadd(part(to, p), part(to, p), zero());
   }
   check(to, kLargeExponent, &unsure.entry);
   masm_.Bind(&unsure.back);
-}
-
-Emitter::Unsure& Emitter::unsure_of(const Node& node, int to, const Operand& a, const Operand& b) {
-  unsure_.emplace_back();
-  Unsure& unsure = unsure_.back();
-  unsure.op = node.op;
-  unsure.to = to;
-  unsure.operands[0] = {a.unit, graph_[node.operands[0]].immediate};
-  if (graph::info(node.op).operands > 1) unsure.operands[1] = {b.unit, graph_[node.operands[1]].immediate};
-  return unsure;
 }
 
 /// As the host converts what fits.

@@ -18,12 +18,7 @@ Emitter::Vector Emitter::part(int unit, int p) {
 }
 
 Emitter::Vector Emitter::scratch(int n) { return VRegister(29 + n, vixl::aarch64::kFormat4S); }
-
-Emitter::Memory Emitter::in_thread(int64_t offset) {
-  if (offset >= kUppermostAt - kReach) return {kUppermost, offset - kUppermostAt};
-  if (offset >= kUpperAt - kReach) return {kUpper, offset - kUpperAt};
-  return {kThread, offset};
-}
+Emitter::Vector Emitter::zero() { return VRegister(28, vixl::aarch64::kFormat4S); }
 
 Emitter::Memory Emitter::in_pool(int64_t offset) { return {kPool, offset}; }
 
@@ -31,9 +26,7 @@ Emitter::Memory Emitter::in_pool(int64_t offset) { return {kPool, offset}; }
 Emitter::Memory Emitter::memory_of(Id id, const Place& place) {
   if (place.slot >= 0) return {vixl::aarch64::sp, kSlots + int64_t{kLaneBytes} * place.slot};
   const Node& node = graph_[id];
-  if (node.op == Op::kLaneIndex) return in_pool(lane_index());
-  if (node.op == Op::kVarying) return {kVaryings, int64_t{node.immediate} * kLaneBytes};
-  return in_thread(node.immediate);
+  return node.op == Op::kLaneIndex ? in_pool(lane_index()) : home_of(node);
 }
 
 void Emitter::move(Way way, const Vector& first, const Vector& second, const Memory& memory) {
@@ -52,9 +45,21 @@ void Emitter::move(Way way, int unit, const Memory& memory) {
     move(way, part(unit, p), part(unit, p + 1), {memory.base, memory.offset + p * kPartBytes});
 }
 
+void Emitter::move_all(Way way) {
+  for (int n = 0; n < 32; n += 2)
+    move(way, VRegister(n, vixl::aarch64::kFormat4S), VRegister(n + 1, vixl::aarch64::kFormat4S),
+         {vixl::aarch64::sp, kSaved + n * kPartBytes});
+}
+
+/// It stands in memory once for all lanes, or is a constant.
+bool Emitter::is_word(Id id) const {
+  const Op op = graph_[id].op;
+  return op == Op::kConst || op == Op::kVaryingC || op == Op::kUniformWord;
+}
+
 void Emitter::load(int unit, Id id) {
-  if (graph_[id].op != Op::kConst || places_[id].slot >= 0) return move(Way::kLoad, unit, memory_of(id));
-  spread(part(unit, 0), graph_[id].immediate);
+  if (!is_word(id) || places_[id].slot >= 0) return move(Way::kLoad, unit, memory_of(id));
+  spread_word(part(unit, 0), id);
   for (int p = 1; p < kParts; ++p) masm_.Mov(part(unit, p).V16B(), part(unit, 0).V16B());
 }
 
@@ -74,17 +79,62 @@ void Emitter::spread(const Vector& to, uint32_t bits) {
   masm_.Ldr(to.Q(), operand_of(in_pool(pooled(both, both))));
 }
 
-Emitter::Operand Emitter::operand(Id id, int scratch_for_constant) {
-  const bool is_spread = graph_.is_constant(id) && places_[id].unit < 0 && places_[id].slot < 0;
+/// A word, in all lanes of one register.
+void Emitter::spread_word(const Vector& to, Id id) {
+  const Node& node = graph_[id];
+  if (node.op == Op::kConst) return spread(to, node.immediate);
+  masm_.Ldr(to.S(), operand_of(home_of(node)));
+  masm_.Dup(to, to, 0);
+}
+
+Emitter::Operand Emitter::operand(Id id, int scratch_for_word) {
+  const bool is_spread = is_word(id) && places_[id].unit < 0 && places_[id].slot < 0;
   if (!is_spread) return {in_register(id), {}};
-  const Vector to = scratch(scratch_for_constant);
-  spread(to, graph_[id].immediate);
+  const Vector to = scratch(scratch_for_word);
+  spread_word(to, id);
   return {-1, to};
 }
 
 void Emitter::store_parts(const Operand& from, const Memory& to) {
   for (int p = 0; p < kParts; p += 2)
     move(Way::kStore, at(from, p), at(from, p + 1), {to.base, to.offset + p * kPartBytes});
+}
+
+std::pair<Emitter::Vector, Emitter::Vector> Emitter::pair_of(Id id, const Place& place, int p,
+                                                             int scratch_number) {
+  if (place.unit >= 0) return {part(place.unit, p), part(place.unit, p + 1)};
+  const Vector first = scratch(scratch_number), second = scratch(scratch_number + 1);
+  if (place.slot < 0 && is_word(id)) {
+    spread_word(first, id);
+    return {first, first};
+  }
+  const Memory memory = memory_of(id, place);
+  move(Way::kLoad, first, second, {memory.base, memory.offset + p * kPartBytes});
+  return {first, second};
+}
+
+// ---- Masks
+
+/// The node's result is a mask of a bit for each lane, a word of 16 bits in memory.
+void Emitter::mask_from(const Node& node, const MemOperand& from) {
+  const int to = result(node);
+  masm_.Ldrh(vixl::aarch64::w9, from);
+  masm_.Dup(scratch(0), vixl::aarch64::w9);
+  const Memory bits = in_pool(lane_bits());
+  for (int p = 0; p < kParts; p += 2) {
+    move(Way::kLoad, scratch(1), scratch(2), {bits.base, bits.offset + p * kPartBytes});
+    masm_.Cmtst(part(to, p), scratch(0), scratch(1));
+    masm_.Cmtst(part(to, p + 1), scratch(0), scratch(2));
+  }
+}
+
+/// A byte for each lane of a mask, all ones or 0. @param to, other  the first two scratch registers
+void Emitter::bytes_of(const Vector& to, const Vector& other, Id mask, const Place& place) {
+  auto parts = pair_of(mask, place, 0, 0);
+  masm_.Uzp1(to.V8H(), parts.first.V8H(), parts.second.V8H());
+  parts = pair_of(mask, place, 2, 1);
+  masm_.Uzp1(other.V8H(), parts.first.V8H(), parts.second.V8H());
+  masm_.Uzp1(to.V16B(), to.V16B(), other.V16B());
 }
 
 // ---- Constants behind the code

@@ -1,0 +1,195 @@
+/// Each operation of blocks of fragments, as code for each target that the host has, gives what evaluate()
+/// says, wherever its operands are.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "gpu/base/lanes.h"
+#include "gpu/qpu/graph/evaluate.h"
+#include "gpu/qpu/graph/fragment_front_end.h"
+#include "gpu/qpu/graph/text.h"
+#include "gpu/qpu/jit/back_ends.h"
+#include "gpu/qpu/run/block_code.h"
+
+namespace v3d::qpu::graph {
+namespace {
+
+constexpr uint32_t kEdges[] = {
+    0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x807fffff, 0x00800000, 0x80800000, 0x3f800000,
+    0xbf800000, 0x3f000000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00000,
+    0x7fc12345, 0xffd54321, 0x7f800001, 0xff812345, 0x4b7fffff, 0x4effffff, 0x4f000000, 0xcf000000,
+    0x33000001, 0x387fe000, 0x477fefff, 0x477ff000, 0xffffffff, 0x00007c00, 0x0000fc00, 0x00007e01,
+    0x00007c01, 0x000003ff, 0x00008001, 0x0000001f,
+};
+
+enum class Range : uint8_t {
+  kAny,
+  kPositive,  // numbers
+  kOfExp2,    // from -200 to 200
+  kMask,
+};
+
+/// Whether blocks have it, as an operation on values.
+bool is_of_lanes(Op op) {
+  constexpr Op kFirst = Op::kAdd, kLast = Op::kTruncate;
+  switch (op) {
+    case Op::kSum:  // of V3D 2.1
+    case Op::kProduct:
+    case Op::kFloatOf:
+    case Op::kIntegerOf:
+    case Op::kAddNearest:
+    case Op::kMulNearest:
+    case Op::kMulExact:
+    case Op::kFloor:
+    case Op::kReciprocal:
+    case Op::kTruncate:  // not of what does not fit
+      return false;
+    default:
+      return op >= kFirst && op <= kLast;
+  }
+}
+Range range_of(Op op, int operand) {
+  if (op == Op::kChoose && operand == 0) return Range::kMask;
+  if (op == Op::kReciprocalRoot || op == Op::kLog2) return Range::kPositive;
+  if (op == Op::kFloatQuotient && operand == 0) return Range::kPositive;  // as front ends have it
+  return op == Op::kExp2 ? Range::kOfExp2 : Range::kAny;
+}
+
+class Random {
+ public:
+  uint32_t word(Range range) {
+    const auto any = static_cast<uint32_t>(random_());
+    switch (range) {
+      case Range::kPositive:
+        return 1 + any % 0x7f7fffff;
+      case Range::kOfExp2:
+        return std::bit_cast<uint32_t>((static_cast<float>(any) - 0x1p31f) * 0x1.9p-25f);
+      case Range::kMask:
+        return any & 1 ? ~0u : 0;
+      default:
+        return any % 8 < 5 ? kEdges[random_() % std::size(kEdges)] : static_cast<uint32_t>(random_());
+    }
+  }
+
+ private:
+  std::mt19937 random_{77};
+};
+
+/// Where an operand is: in lanes, a word of the coefficients, or a constant.
+enum class Source : uint8_t { kLanes, kWord, kConstant };
+
+/// The operation on three words of each lane, of which the first two are planes of the tile.
+struct Case {
+  Op op;
+  uint32_t immediate = 0;
+  std::array<Source, 2> sources{};
+  bool keeps = false;  // its operands are needed once more
+};
+
+class Operations : public ::testing::TestWithParam<jit::Target> {
+ protected:
+  void SetUp() override {
+    if (!jit::can_compile(GetParam())) GTEST_SKIP() << "the processor has not what the target needs";
+  }
+
+  void expect_evaluated(const Case& c) {
+    const int operands = info(c.op).operands;
+    Lanes planes[2];
+    uint32_t words[2];
+    for (int n = 0; n < 2; ++n) {
+      words[n] = random.word(range_of(c.op, n));
+      for (int i = 0; i < kLanes; ++i)
+        planes[n][i] =
+            c.sources[static_cast<size_t>(n)] == Source::kLanes ? random.word(range_of(c.op, n)) : words[n];
+    }
+    Graph graph;
+    Node node = {.op = c.op, .immediate = c.immediate};
+    for (int n = 0; n < operands; ++n)
+      node.operands[n] = operand(graph, c.sources[static_cast<size_t>(n % 2)], n % 2, words[n % 2]);
+    Id result = graph.append(node);
+    if (c.keeps && operands > 1)
+      result = graph.append({.op = Op::kXor, .operands = {result, node.operands[1], kNoNode}});
+    graph.append({.op = Op::kStoreTile, .operands = {result, kNoNode, kNoNode}, .immediate = kTileColor});
+    if (c.keeps)
+      graph.append(
+          {.op = Op::kStoreTile, .operands = {node.operands[0], kNoNode, kNoNode}, .immediate = kTileDepth});
+
+    Lanes wanted;
+    for (int i = 0; i < kLanes; ++i) {
+      const uint32_t a = planes[0][i], b = planes[1][i];
+      wanted[i] = evaluate(node, a, b, a);
+      if (c.op == Op::kShuffleQuads)
+        wanted[i] = planes[0][(i & 12) + static_cast<int>(c.immediate >> (2 * (i & 3)) & 3)];
+      if (c.keeps && operands > 1) wanted[i] ^= b;
+    }
+    const Lanes got = run(graph, planes, words);
+    for (int i = 0; i < kLanes; ++i)
+      ASSERT_EQ(got[i], wanted[i]) << "lane " << i << " of " << std::hex << planes[0][i] << ", "
+                                   << planes[1][i] << '\n'
+                                   << to_text(graph);
+  }
+
+  Random random;
+
+ private:
+  static Id operand(Graph& graph, Source source, int n, uint32_t word) {
+    if (source == Source::kConstant) return graph.append({.op = Op::kConst, .immediate = word});
+    const auto number = static_cast<uint32_t>(n);
+    return graph.append({.op = source == Source::kWord ? Op::kVaryingC : Op::kLoadTile, .immediate = number});
+  }
+
+  /// @return  what stands in the plane of colours
+  static Lanes run(const Graph& graph, const Lanes (&planes)[2], const uint32_t (&words)[2]) {
+    const std::vector<uint8_t> bytes = jit::make_block_code(GetParam(), graph);
+    const auto code = bytes.empty() ? std::nullopt : jit::CodeMemory::copy_of(bytes);
+    EXPECT_TRUE(code.has_value());
+    if (!code) return Lanes{};
+    Lanes depth = planes[0], color = planes[1];
+    BlockCoefficients coefficients{};
+    std::copy(std::begin(words), std::end(words), coefficients.c);
+    const Block block = {};
+    BlockRun run;
+    run.depth = reinterpret_cast<uint32_t*>(&depth);
+    run.color = reinterpret_cast<uint32_t*>(&color);
+    run.bytes_of_rows = sizeof(Lanes) / 2;
+    run.coefficients = &coefficients;
+    run.blocks = &block;
+    run.end = &block + 1;
+    std::bit_cast<BlockFn>(code->begin())(&run);
+    return color;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Targets, Operations, ::testing::ValuesIn(jit::kAllTargets),
+                         [](const auto& of) { return std::string(jit::name(of.param)); });
+
+TEST_P(Operations, GiveWhatTheyAreDefinedToGive) {
+  constexpr int kRounds = 12;
+  constexpr Source kSources[] = {Source::kLanes, Source::kWord, Source::kConstant};
+  for (int n = 0; n < kNumOps; ++n) {
+    const Op op = static_cast<Op>(n);
+    if (!is_of_lanes(op)) continue;
+    for (int round = 0; round < kRounds; ++round)
+      for (const Source a : kSources)
+        for (const Source b : kSources) {
+          if (info(op).operands == 1 && b != Source::kLanes) continue;
+          const uint32_t immediate = op == Op::kRound          ? static_cast<uint32_t>(round % 4)
+                                     : op == Op::kShuffleQuads ? random.word(Range::kAny) & 0xff
+                                                               : 0;
+          expect_evaluated({op, immediate, {a, b}, round % 2 != 0});
+          if (HasFatalFailure()) return;
+        }
+  }
+}
+
+}  // namespace
+}  // namespace v3d::qpu::graph
