@@ -100,7 +100,7 @@ TEST_P(JitEngines, SeriesDoWhatSingleThreadsDo) {
     compare_memory();
     if (stop == Stop::kEnd) executed += plain.t().instructions;
   }
-  series.end(compiled.t());
+  series.end();
   const Executions::Counts counts = compiler.statistics().executed;
   EXPECT_EQ(counts.compiled + counts.interpreted, executed);
 }
@@ -154,7 +154,7 @@ TEST_P(JitEngines, WatchedThreadsOfSeriesAreInterpreted) {
       compiled.t().observer = watched ? &watcher : nullptr;
       EXPECT_EQ(series.run(compiled.t()), Stop::kEnd);
     }
-    series.end(compiled.t());
+    series.end();
     EXPECT_EQ(watcher.seen, 10);
   }
   EXPECT_EQ(compiler.statistics().executed.compiled, 20u);

@@ -93,7 +93,7 @@ TEST_P(FaultPlace, IsToldOfThreadsInSeries) {
     series.begin(*program, program->compiled(compiled.t()));
     const ProgramScope scope("test", Twin::kCode, compiled.t());
     EXPECT_EQ(series.run(compiled.t()), Stop::kEnd);
-    series.end(compiled.t());
+    series.end();
     expect_place(compiled, c, "in series");
   }
 }

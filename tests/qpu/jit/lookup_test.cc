@@ -95,7 +95,7 @@ class Side {
     const auto program = cache_->get(gpu_.memory(), kCode);
     series_.begin(*program, program->compiled(*thread_));
     const Stop stop = series_.run(*thread_);
-    series_.end(*thread_);
+    series_.end();
     return stop;
   }
   const Thread& t() const { return *thread_; }
