@@ -20,7 +20,7 @@
 namespace v3d::pse {
 namespace {
 
-/// What a frame leaves in depth and colour, pixel by pixel.
+/// What a frame leaves in depth, stencil and colour, pixel by pixel, and in its occlusion counters.
 using Pixels = std::vector<uint32_t>;
 
 /// One frame of random draws, made of its seed.
@@ -48,6 +48,7 @@ class RandomFrame {
     scene.list_everything();
     scene.prepare();
     scene.render_tiles();
+    for (const GpuAddr counter : counters_) pixels_.push_back(scene.test().memory().load<uint32_t>(counter));
     return pixels_;
   }
 
@@ -142,6 +143,8 @@ class RandomFrame {
     scene.record().early_z_off = below(3) != 0;
     draw.state.cfg.depth_func = static_cast<Compare>(below(8));
     draw.state.cfg.z_write = below(2) != 0;
+    counters_.push_back(scene.test().put(std::vector<uint32_t>{0}));
+    draw.state.occlusion_counter = counters_.back();
     draw.state.clip_width = pick({4096, 31});
     draw.state.clip_left = pick({0, 0, 5});
     draw.state.cfg.depth_offset = below(4) == 0;
@@ -212,12 +215,12 @@ class RandomFrame {
         pixels_.push_back(sample.stencil);
         pixels_.insert(pixels_.end(), sample.colors[0].begin(), sample.colors[0].end());
       }
-    pixels_.push_back(static_cast<uint32_t>(tile.take_occlusion_count()));
   }
 
   std::mt19937 random_;
   const uint32_t tile_;
   Pixels pixels_;
+  std::vector<GpuAddr> counters_;  // of samples that pass, one a draw
 
  public:
   Scene scene;
