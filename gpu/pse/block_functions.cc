@@ -54,12 +54,15 @@ const char* BlockFunctions::describe(const PreparedDraw& draw, tlb::TileBuffer& 
   if (components > kMostComponents) return "many varyings";
   key.components = static_cast<uint8_t>(components);
   for (uint32_t i = 0; i < components; ++i) key.flat |= uint64_t{draw.is_flat[i]} << i;
-  return tile.describe_blocks(key, constants_);
+  const char* const other = tile.describe_blocks(key, constants_);
+  takes_tested_ = tile.tests_depth() && key.depth == qpu::BlockKey::Depth::kNone;
+  return other;
 }
 
 uint64_t BlockFunctions::end_draw() {
   flush();
-  tile_->add_passed(std::exchange(run_.passed, 0));
+  const uint64_t passed = std::exchange(run_.passed, 0);
+  if (!takes_tested_) tile_->add_passed(passed);
   const uint64_t instructions = std::exchange(run_.shaded, 0) * code_->instructions();
   draw_->program->count(*thread_, {.compiled = instructions});
   return instructions;

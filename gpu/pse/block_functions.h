@@ -31,6 +31,8 @@ class BlockFunctions {
   /// @return  instructions that programs executed
   uint64_t end_draw();
 
+  /// Whether TileBuffer::test() comes before add(), which gets the pixels that passed.
+  bool takes_tested() const { return takes_tested_; }
   /// @param x, y  relative to the tile
   /// @param setup  stays as it is until flush()
   void add(PrimitiveSetup& setup, int x, int y, LaneMask pixels);
@@ -57,7 +59,7 @@ class BlockFunctions {
   qpu::Thread* thread_ = nullptr;
   const qpu::BlockCode* code_ = nullptr;
   uint32_t quads_of_row_ = 0;  // of the tile
-  bool has_tile_ = false, has_uniforms_ = false;
+  bool has_tile_ = false, has_uniforms_ = false, takes_tested_ = false;
   PrimitiveSetup* setup_ = nullptr;  // of the blocks
   size_t count_ = 0;
   qpu::BlockRun run_;

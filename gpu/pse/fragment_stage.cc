@@ -222,7 +222,18 @@ int FragmentStage::free_setup() {
 }
 
 void FragmentStage::add_to_function(int setup, int x, int y, LaneMask pixels) {
+  if (functions_.takes_tested()) pixels = tested_pixels(setup, x, y, pixels);
+  if (pixels == 0) return;
   functions_.add(setups_[static_cast<size_t>(setup)], x - tile_x_, y - tile_y_, pixels);
+}
+
+/// Early tests that functions do not have, in a frame of one sample.
+LaneMask FragmentStage::tested_pixels(int setup, int x, int y, LaneMask pixels) {
+  fill_block(setup, position_in_tile(x, y), x, y, select(pixels, splat(1u), Lanes{}));
+  const Primitives<true> primitives = {{&setups_[static_cast<size_t>(setup)]}, {}, {}};
+  batch_.z[0] = primitives.z_at(block_position(primitives));
+  tile_->test();
+  return nonzero(batch_.coverage);
 }
 
 void FragmentStage::add_whole_block(int setup, int x, int y, const Lanes& coverage) {

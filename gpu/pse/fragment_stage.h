@@ -55,6 +55,7 @@ class FragmentStage {
   void begin_program();
   void begin_varyings();
   void add_to_function(int setup, int x, int y, LaneMask pixels);
+  LaneMask tested_pixels(int setup, int x, int y, LaneMask pixels);
 
   struct Position;
   template <bool kOne>

@@ -59,12 +59,11 @@ const char* FragmentPort::describe_blocks(qpu::BlockKey& key, std::array<float, 
   for (uint32_t rt = 1; rt < kMaxRenderTargets; ++rt)
     if (tile_.has_target(rt)) return "several render targets";
   key.is_late = late_test_;
-  if (!tests_depth()) {
+  if (!tests_depth() || !depth_test_.describe(key)) {
+    if (tests_depth() && late_test_) return "late tests of more than depth";
     key.depth = qpu::BlockKey::Depth::kNone;
     key.test = Compare::kAlways;
     key.writes_depth = false;
-  } else if (!depth_test_.describe(key)) {
-    return "tests of more than depth";
   }
   if (tile_.has_target(0)) return ready_write(0).describe(key.target, constants);
   key.target = {.type = qpu::BlockTarget::Type::kNone};

@@ -140,6 +140,7 @@ class TileBuffer {
   /// Whether the tests of the draw, early or late, look at the depths of its batch.
   bool tests_depth() const;
   /// The tests and the render target of the draw of fragment_port(), as a function for whole blocks has them.
+  /// Where it has no such tests, but tests_depth() holds, test() comes before it.
   /// @param constants  of blending
   /// @return  null, or what no such function has
   const char* describe_blocks(qpu::BlockKey& key, std::array<float, qpu::kBlendConstants>& constants);

@@ -20,7 +20,7 @@
 namespace v3d::pse {
 namespace {
 
-/// What a frame leaves in depth and colour, pixel by pixel.
+/// What a frame leaves in depth, stencil and colour, pixel by pixel, and in its occlusion counters.
 using Pixels = std::vector<uint32_t>;
 
 /// One frame of random draws, made of its seed.
@@ -48,6 +48,7 @@ class RandomFrame {
     scene.list_everything();
     scene.prepare();
     scene.render_tiles();
+    for (const GpuAddr counter : counters_) pixels_.push_back(scene.test().memory().load<uint32_t>(counter));
     return pixels_;
   }
 
@@ -96,7 +97,8 @@ class RandomFrame {
       qpu::AluHalf& half = of_mul ? i.mul : i.add;
       half.op = op;
       half.magic = op == Op::kSetmsf;
-      half.waddr = half.magic ? qpu::kWaddrNop : any_register();
+      half.waddr = any_register();
+      if (half.magic) half.waddr = qpu::kWaddrNop;
       half.cond = cond;
       half.flags = flags;
       if (qpu::info(op).operands > 0) half.a = ProgramBuilder::rf(any_register());
@@ -141,12 +143,15 @@ class RandomFrame {
     scene.record().early_z_off = below(3) != 0;
     draw.state.cfg.depth_func = static_cast<Compare>(below(8));
     draw.state.cfg.z_write = below(2) != 0;
+    counters_.push_back(scene.test().put(std::vector<uint32_t>{0}));
+    draw.state.occlusion_counter = counters_.back();
     draw.state.clip_width = pick({4096, 31});
     draw.state.clip_left = pick({0, 0, 5});
     draw.state.cfg.depth_offset = below(4) == 0;
     draw.state.offset_factor = number();
     draw.state.offset_units = 1000 * number();
     if (below(2) == 0) add_blending(draw.state);
+    if (below(4) == 0) add_tests(draw.state);
     if (below(3) == 0) draw.state.color_masks[0] = static_cast<uint8_t>(below(16));
     if (below(8) == 0) draw.state.sample_mask = static_cast<uint8_t>(below(16));
     scene.record().primitive_id_varying = below(4) == 0;
@@ -160,6 +165,20 @@ class RandomFrame {
       if (below(16) == 0) p.provoking = static_cast<uint32_t>(random_());  // a geometry program emitted less
       if (corners != 1 && below(8) == 0) add_polygon(draw, p);
     }
+  }
+
+  void add_tests(draw::DrawState& state) {
+    const auto op = [&] { return static_cast<draw::StencilOp>(below(8)); };
+    const auto byte = [&] { return static_cast<uint8_t>(random_()); };
+    state.cfg.stencil = below(2) != 0;
+    for (draw::StencilConfig* face : {&state.front, &state.back})
+      *face = {byte(), byte(), byte(), static_cast<Compare>(below(8)), op(), op(), op()};
+    state.cfg.depth_bounds = below(2) != 0;
+    state.depth_bounds_min = 0.5f + 0.5f * number();
+    state.depth_bounds_max = 0.5f + 0.5f * number();
+    state.cfg.z_clamp = below(2) != 0;
+    state.z_min_clip = 0.3f;
+    state.z_max_clip = 0.8f;
   }
 
   void add_blending(draw::DrawState& state) {
@@ -193,14 +212,15 @@ class RandomFrame {
       for (uint32_t x = 0; x < place.width; ++x) {
         const tlb::TileBuffer::Sample sample = tile.sample(place.x + x, place.y + y, 0);
         pixels_.push_back(sample.depth);
+        pixels_.push_back(sample.stencil);
         pixels_.insert(pixels_.end(), sample.colors[0].begin(), sample.colors[0].end());
       }
-    pixels_.push_back(static_cast<uint32_t>(tile.take_occlusion_count()));
   }
 
   std::mt19937 random_;
   const uint32_t tile_;
   Pixels pixels_;
+  std::vector<GpuAddr> counters_;  // of samples that pass, one a draw
 
  public:
   Scene scene;
