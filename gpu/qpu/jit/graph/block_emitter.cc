@@ -221,23 +221,23 @@ void BlockEmitter::load_tile(const Node& node) {
   const int to = result(node);
   const Reg64 plane = plane_of_tile(node);
   if (wide_) {
-    vmovdqu(Ymm(to), ptr[plane]);
+    vmovups(Ymm(to), ptr[plane]);
     vinserti64x4(Zmm(to), Zmm(to), ptr[plane + kRowBytes], 1);
     return;
   }
-  vmovdqu(vector(to, 0), ptr[plane]);
-  vmovdqu(vector(to, 1), ptr[plane + kRowBytes]);
+  vmovups(vector(to, 0), ptr[plane]);
+  vmovups(vector(to, 1), ptr[plane + kRowBytes]);
 }
 
 void BlockEmitter::store_tile(const Node& node) {
   const int from = in_register(node.operands[0]);
   const Reg64 plane = plane_of_tile(node);
   if (wide_) {
-    vmovdqu(ptr[plane], Ymm(from));
+    vmovups(ptr[plane], Ymm(from));
     vextracti64x4(ptr[plane + kRowBytes], Zmm(from), 1);
   } else {
-    vmovdqu(ptr[plane], vector(from, 0));
-    vmovdqu(ptr[plane + kRowBytes], vector(from, 1));
+    vmovups(ptr[plane], vector(from, 0));
+    vmovups(ptr[plane + kRowBytes], vector(from, 1));
   }
   consume(node);
 }
