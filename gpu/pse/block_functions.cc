@@ -1,5 +1,6 @@
 #include "gpu/pse/block_functions.h"
 
+#include <algorithm>
 #include <bit>
 #include <optional>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "gpu/base/host_time.h"
 #include "gpu/base/left_out.h"
 #include "gpu/base/log.h"
+#include "gpu/base/qpu_place.h"
 #include "gpu/pse/varyings.h"
 #include "gpu/qpu/run/ports.h"
 #include "gpu/qpu/run/program.h"
@@ -23,26 +25,32 @@ constexpr uint32_t kQuadBytes = 16;
 bool BlockFunctions::begin_draw(const PreparedDraw& draw, tlb::TileBuffer& tile, int tile_x, int tile_y,
                                 qpu::Thread& thread) {
   code_ = nullptr;
-  qpu::BlockKey key;
   if (job_.is_seen() || g_left_out != 0) return false;
-  if (const char* const other = describe(draw, tile, key); other != nullptr) {
+  key_ = qpu::BlockKey{.lookups = std::move(key_.lookups)};
+  if (const char* const other = describe(draw, tile, key_); other != nullptr) {
     if (std::exchange(said_, other) != other)
       log_debug(Debug::kJit,
                 "jit: no function for blocks of fragments of a draw with the program at 0x%08x: %s",
                 draw.record().fs.code, other);
     return false;
   }
-  code_ = draw.program->blocks(job_.memory, draw.record().fs.final_section, key);
-  if (code_ == nullptr || code_->uniforms() > kMostUniforms) return false;
-  draw_ = &draw;
+  const bool final_section = draw.record().fs.final_section;
+  const qpu::BlockLookups* const lookups = draw.program->block_lookups(job_.memory, final_section);
+  if (lookups == nullptr) return false;
   tile_ = &tile;
+  draw_ = &draw;
   thread_ = &thread;
-  if (!has_known_configuration()) return false;
+  describe_lookups(*lookups);
+  code_ = draw.program->blocks(job_.memory, final_section, key_);
+  if (code_ == nullptr || code_->uniforms() > kMostUniforms || !has_known_configuration()) return false;
   quads_of_row_ = tile.config().tile_width / 2;
   has_tile_ = has_uniforms_ = false;
   run_.tile_x = tile_x;
   run_.tile_y = tile_y;
   run_.uniforms = uniforms_.data();
+  constexpr GpuAddr kMiddle = 0x80000000;
+  run_.middle_of_memory = job_.memory.host(kMiddle);
+  run_.fault_cost = &t_fault_cost;
   run_.prepare = prepare;
   run_.owner = this;
   run_.passed = run_.shaded = 0;
@@ -97,10 +105,20 @@ void BlockFunctions::run() {
   run_.blocks = blocks_.data();
   run_.end = run_.blocks + std::exchange(count_, 0);
   const uint64_t before = run_.shaded;
-  code_->function()(&run_);
+  key_.lookups.empty() ? code_->function()(&run_) : run_looking_up();
   const uint64_t shaded = run_.shaded - before;
   host.ran(shaded);
   host.executed(shaded * code_->instructions());
+}
+
+/// Block by block where there is no memory, as long as the job goes on.
+void BlockFunctions::run_looking_up() {
+  thread_->pc = draw_->record().fs.code;
+  const qpu::ProgramScope scope("fragment", thread_->pc, *thread_);
+  while (run_.blocks != run_.end) {
+    code_->function()(&run_);
+    if (t_fault_cost != 0 && !meter_.charge(0)) run_.blocks = run_.end;
+  }
 }
 
 void BlockFunctions::prepare(qpu::BlockRun* run) {
@@ -118,6 +136,48 @@ bool BlockFunctions::has_known_configuration() const {
   thread_->pc = fs.code;
   const qpu::ProgramScope scope("fragment", fs.code, *thread_);
   return qpu::is_depth_configuration(job_.memory.load<uint32_t>(fs.uniforms + *number * 4));
+}
+
+/// What the lookups of the draw are: the words that configure them are read when it begins.
+void BlockFunctions::describe_lookups(const qpu::BlockLookups& found) {
+  key_.lookups.clear();
+  textures_.clear();
+  if (found.lookups.empty()) return;
+  const draw::ShaderCode& fs = draw_->record().fs;
+  thread_->pc = fs.code;
+  const qpu::ProgramScope scope("fragment", fs.code, *thread_);
+  tmu::TextureLookup lookup;
+  for (const qpu::BlockLookup& of : found.lookups) {
+    const auto word = [&](size_t n, uint32_t otherwise) {
+      return of.uniforms[n] == qpu::BlockLookup::kNone
+                 ? otherwise
+                 : job_.memory.load<uint32_t>(fs.uniforms + GpuAddr{of.uniforms[n]} * 4);
+    };
+    lookup.launcher = of.launcher;
+    lookup.written = of.written;
+    lookup.p0 = word(0, 0);
+    lookup.p1 = word(1, tmu::kDefaultP1);
+    lookup.p2 = word(2, tmu::kDefaultP2);
+    tmu::TextureData data;
+    tmu::LookupKind kind = thread_->tmu->describe(lookup, data);
+    if (kind.none == nullptr) kind.texture = number_of(kind, data);
+    key_.lookups.push_back(kind);
+  }
+  run_.textures = textures_.data();
+}
+
+uint8_t BlockFunctions::number_of(const tmu::LookupKind& kind, const tmu::TextureData& data) {
+  const auto is_it = [&](const qpu::BlockTexture& texture) {
+    for (size_t n = 0; n < tmu::kTextureWords; ++n)
+      if (texture.words[n][0] != data.words[n]) return false;
+    return true;
+  };
+  const auto found = std::find_if(textures_.begin(), textures_.end(), is_it);
+  const auto number = static_cast<uint8_t>(found - textures_.begin());
+  qpu::BlockTexture& texture = found == textures_.end() ? textures_.emplace_back() : *found;
+  for (size_t n = 0; n < tmu::kTextureWords; ++n) texture.words[n].fill(data.words[n]);
+  if (kind.levels != tmu::LookupKind::Levels::kBase) texture.levels = data.levels;
+  return number;
 }
 
 /// They stay as the first primitive of the draw in the tile found them.

@@ -8,9 +8,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "gpu/base/job_context.h"
 #include "gpu/base/lanes.h"
+#include "gpu/base/work_meter.h"
 #include "gpu/pse/prepared_draw.h"
 #include "gpu/pse/primitive_setup.h"
 #include "gpu/qpu/run/block_code.h"
@@ -21,7 +23,7 @@ namespace v3d::pse {
 
 class BlockFunctions {
  public:
-  explicit BlockFunctions(const JobContext& job) : job_(job) {}
+  explicit BlockFunctions(const JobContext& job) : job_(job), meter_(&job) {}
 
   /// After TileBuffer::fragment_port().
   /// @param thread  of the draw's program, for who finds that there is no memory
@@ -48,12 +50,16 @@ class BlockFunctions {
   const char* describe(const PreparedDraw& draw, tlb::TileBuffer& tile, qpu::BlockKey& key);
   void set_primitive(PrimitiveSetup& setup);
   void run();
+  void run_looking_up();
+  void describe_lookups(const qpu::BlockLookups& found);
+  uint8_t number_of(const tmu::LookupKind& kind, const tmu::TextureData& data);
   static void prepare(qpu::BlockRun* run);
   bool has_known_configuration() const;
   void read_uniforms();
 
   const JobContext& job_;
   const char* said_ = nullptr;  // last, of draws that have no function
+  WorkMeter meter_;
   const PreparedDraw* draw_ = nullptr;
   tlb::TileBuffer* tile_ = nullptr;
   qpu::Thread* thread_ = nullptr;
@@ -66,6 +72,8 @@ class BlockFunctions {
   std::array<qpu::Block, kMostBlocks> blocks_;
   std::array<float, qpu::kBlendConstants> constants_{};
   std::array<uint32_t, kMostUniforms + qpu::kBlendConstants> uniforms_;
+  qpu::BlockKey key_;
+  std::vector<qpu::BlockTexture> textures_;  // of the draw, each once
 };
 
 }  // namespace v3d::pse

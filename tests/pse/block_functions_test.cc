@@ -16,6 +16,7 @@
 #include "gpu/qpu/run/program.h"
 #include "gpu/qpu/run/program_room.h"
 #include "tests/pse/scene.h"
+#include "tests/tmu/test_texture.h"
 
 namespace v3d::pse {
 namespace {
@@ -26,8 +27,12 @@ using Pixels = std::vector<uint32_t>;
 /// One frame of random draws, made of its seed.
 class RandomFrame {
  public:
-  RandomFrame(uint32_t seed, qpu::Compiler* compiler, bool counted)
-      : random_(seed), tile_(pick({8, 16, 64})), scene(kSize, kSize, tile_, false, compiler) {
+  /// @param lookups  that programs have at most
+  RandomFrame(uint32_t seed, qpu::Compiler* compiler, bool counted, uint32_t lookups = 0)
+      : random_(seed),
+        tile_(pick({8, 16, 64})),
+        lookups_(lookups),
+        scene(kSize, kSize, tile_, false, compiler) {
     scene.control().set_counted(counted);
     tlb::Config& config = scene.config();
     using tlb::Clamp;
@@ -73,10 +78,67 @@ class RandomFrame {
 
   uint8_t any_register() { return static_cast<uint8_t>(kFirst + below(kRegisters)); }
 
+  bool one_in(uint32_t n) { return below(n) == 0; }
+
+  /// A texture with its sampler: of those for which there is code, mostly.
+  GpuAddr add_texture() {
+    static constexpr struct {
+      uint32_t type, cpp;
+    } kFormats[] = {{0, 1}, {2, 2}, {4, 4}, {4, 4}, {4, 4}, {4, 4}};
+    constexpr uint32_t kRoom = 2 << 20;
+    tmu::TextureSpec spec;
+    const auto& format = kFormats[below(std::size(kFormats))];
+    spec.type = format.type;
+    spec.cpp = format.cpp;
+    spec.width = 1 + below(one_in(3) ? 300 : 24);
+    spec.height = 1 + below(one_in(3) ? 300 : 24);
+    spec.rb_swap = one_in(4);
+    spec.reverse = one_in(10);
+    spec.srgb = spec.cpp == 4 && one_in(12);
+    spec.strictly_uif = one_in(8);
+    spec.max_level = one_in(3) ? below(4) : 0;
+    spec.base_level = one_in(3) ? below(spec.max_level + 1) : 0;
+    if (one_in(4))
+      for (uint32_t& channel : spec.swizzle) channel = below(6);
+    const GpuAddr at = scene.test().allocate(kRoom, 4096);
+    tmu::TestTexture texture(scene.test().memory(), spec, at);
+    EXPECT_LE(texture.bytes(), kRoom);
+    texture.fill_random(static_cast<uint32_t>(random_()));
+    tmu::SamplerSpec sampler;
+    sampler.mag_nearest = sampler.min_nearest = one_in(2);
+    if (one_in(6)) sampler.min_nearest = !sampler.min_nearest;
+    sampler.mip_nearest = one_in(2);
+    for (uint32_t& wrap : sampler.wrap) wrap = one_in(20) ? below(5) : below(3);
+    if (one_in(2)) sampler.max_lod = 0;
+    if (one_in(8)) sampler.bias = number();
+    texture.set_sampler(sampler);
+    return at;
+  }
+
+  void write_lookups(ProgramBuilder& program) {
+    if (lookups_ == 0) return;
+    std::vector<GpuAddr> textures;
+    for (uint32_t n = 1 + below(2); n > 0; --n) textures.push_back(add_texture());
+    for (uint32_t n = 1 + below(lookups_); n > 0; --n) {
+      const GpuAddr at = textures[below(static_cast<uint32_t>(textures.size()))];
+      // Now and then a texture of which nothing is there.
+      const uint32_t p0 = (one_in(24) ? kNowhere : at) | pick({1, 2, 3, 3, 3}),
+                     p1 = (at + 64) | below(2) | below(2) << 2;
+      // Mostly with coordinates that change little.
+      const auto coordinate = [&] {
+        return static_cast<uint8_t>(one_in(3) ? any_register() : kFirst + below(kVaryings));
+      };
+      const auto s = coordinate(), t = coordinate();
+      const auto cond = one_in(8) ? pick({qpu::Cond::kIfa, qpu::Cond::kIfnb}) : qpu::Cond::kNone;
+      program.look_up(s, t, p0, p1,
+                      static_cast<uint8_t>(kFirst + kVaryings + below(kRegisters - kVaryings - 4)), cond);
+      if (one_in(2)) write_operations(program, 1 + below(4));
+    }
+  }
+
   /// A straight line of operations on registers that all have values.
-  void write_operations(ProgramBuilder& program) {
+  void write_operations(ProgramBuilder& program, uint32_t count) {
     using qpu::Op;
-    const uint32_t count = below(24);
     for (uint32_t n = 0; n < count; ++n) {
       const Op op = pick(
           {Op::kFadd,   Op::kFsub,  Op::kFmin,  Op::kFmax,   Op::kFmul,   Op::kAdd,   Op::kSub,    Op::kAnd,
@@ -114,7 +176,9 @@ class RandomFrame {
     program.add(qpu::Op::kOr, to, ProgramBuilder::rf(3), ProgramBuilder::rf(3));  // W
     ++to;
     while (to < kFirst + kRegisters) program.uniform(to++, any_float());
-    write_operations(program);
+    if (lookups_ != 0 && one_in(2)) write_operations(program, below(4));
+    write_lookups(program);
+    write_operations(program, below(24));
     if (writes_depth) program.store_depth(any_register(), below(8) != 0);
     program.store_half(static_cast<uint8_t>(kFirst + below(kRegisters - 4)));
     draw::ShaderCode code = program.build(&scene.test());
@@ -218,7 +282,7 @@ class RandomFrame {
   }
 
   std::mt19937 random_;
-  const uint32_t tile_;
+  const uint32_t tile_, lookups_;
   Pixels pixels_;
   std::vector<GpuAddr> counters_;  // of samples that pass, one a draw
 
@@ -251,6 +315,18 @@ TEST_P(BlockFunctionsOf, LeaveWhatBatchesLeave) {
       ASSERT_EQ(drawn[n], expected[n]) << "word " << n << " of the frame with seed " << seed;
   }
   EXPECT_GT(functions(), 2 * frames);
+}
+
+TEST_P(BlockFunctionsOf, LookUpWhatTheUnitLooksUp) {
+  constexpr uint32_t kFrames = 100, kLookups = 4;
+  for (uint32_t seed = 0; seed < kFrames; ++seed) {
+    const Pixels expected = RandomFrame(seed, nullptr, true, kLookups).render(),
+                 drawn = RandomFrame(seed, compiler.get(), false, kLookups).render();
+    ASSERT_EQ(drawn.size(), expected.size());
+    for (size_t n = 0; n < drawn.size(); ++n)
+      ASSERT_EQ(drawn[n], expected[n]) << "word " << n << " of the frame with seed " << seed;
+  }
+  EXPECT_GT(functions(), kFrames / 2);
 }
 
 TEST_P(BlockFunctionsOf, WhoCountsSeesBatches) {

@@ -1,6 +1,8 @@
 /// These functions build fragment programs for tests.
 #pragma once
 
+#include <bit>
+
 #include "tests/vpm/program_writer.h"
 
 namespace v3d::pse {
@@ -34,6 +36,24 @@ class ProgramBuilder : public ProgramWriter<ProgramBuilder> {
   /// to := vary
   ProgramBuilder& raw_varying(uint8_t to) {
     return load_varying(60).nop().add(qpu::Op::kOr, to, rf(60), rf(60));
+  }
+  /// Looks a 2D texture up. P0 and P1 come as uniforms; what returns goes to registers from `to` on.
+  ProgramBuilder& look_up(uint8_t s, uint8_t t, uint32_t p0, uint32_t p1, uint8_t to,
+                          qpu::Cond cond = qpu::Cond::kNone) {
+    for (const uint32_t word : {p0, p1}) {
+      uniforms_.push_back(word);
+      nop(qpu::kWrtmuc);
+    }
+    move_to(kWaddrTmut, t);
+    move_to(kWaddrTmus, s, cond);
+    const int words = std::popcount(p0 & (p1 & 1 ? 15u : 3u));
+    for (int n = 0; n < words; ++n) {
+      qpu::Instruction i;
+      i.signals = qpu::kLdtmu;
+      i.signal_waddr = static_cast<uint8_t>(to + n);
+      emit(i);
+    }
+    return *this;
   }
   /// Four registers to render target 0.
   ProgramBuilder& store(uint8_t first) {
@@ -73,8 +93,11 @@ class ProgramBuilder : public ProgramWriter<ProgramBuilder> {
   }
 
  private:
-  ProgramBuilder& move_to(uint8_t magic, uint8_t from) {
+  static constexpr uint8_t kWaddrTmus = 33, kWaddrTmut = 34;
+
+  ProgramBuilder& move_to(uint8_t magic, uint8_t from, qpu::Cond cond = qpu::Cond::kNone) {
     qpu::Instruction i;
+    i.add.cond = cond;
     i.add.op = qpu::Op::kOr;
     i.add.waddr = magic;
     i.add.a = i.add.b = rf(from);

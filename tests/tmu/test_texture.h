@@ -61,7 +61,12 @@ class TestTexture {
   static constexpr GpuAddr kState = GpuMemory::kBase, kSampler = GpuMemory::kBase + 64,
                            kImage = GpuMemory::kBase + 0x10000;
 
-  TestTexture(const GpuMemory& gpu, const TextureSpec& spec) : gpu_(gpu), spec_(spec) {
+  TestTexture(const GpuMemory& gpu, const TextureSpec& spec)
+      : TestTexture(gpu.memory(), spec, GpuMemory::kBase) {
+    EXPECT_LE(base_ + stride_ * spec.layers, GpuMemory::kBase + GpuMemory::kSize);
+  }
+  /// @param at  where all of it begins: on a page; the image comes last
+  TestTexture(Memory memory, const TextureSpec& spec, GpuAddr at) : memory_(memory), at_(at), spec_(spec) {
     ImageShape shape{.width = spec.width, .height = spec.height, .depth = spec.depth, .cpp = spec.cpp};
     shape.block_width = spec.block_width;
     shape.block_height = spec.block_height;
@@ -70,11 +75,15 @@ class TestTexture {
     shape.uif_top = spec.strictly_uif;
     compute_levels(shape, levels_);
     const auto below = static_cast<uint32_t>(-levels_[spec.max_level].offset);
-    base_ = kImage + (below + 4095) / 4096 * 4096;
+    base_ = at_ + (kImage - GpuMemory::kBase) + (below + 4095) / 4096 * 4096;
     stride_ = (below + levels_[0].slice_size * (spec.three_d ? spec.depth : 1) + 4095) / 4096 * 4096;
-    EXPECT_LE(base_ + stride_ * spec.layers, GpuMemory::kBase + GpuMemory::kSize);
     pack();
   }
+
+  GpuAddr state() const { return at_; }
+  GpuAddr sampler() const { return at_ + (kSampler - kState); }
+  /// Of all that it takes.
+  uint32_t bytes() const { return base_ + stride_ * spec_.layers - at_; }
 
   const Level& level(uint32_t l) const { return levels_[l]; }
   uint32_t width(uint32_t l) const { return std::max(1u, spec_.width >> l); }
@@ -96,7 +105,7 @@ class TestTexture {
         for (uint32_t y = 0; y < levels_[l].height; ++y)
           for (uint32_t x = 0; x < levels_[l].width; ++x)
             for (uint32_t b = 0; b < spec_.cpp; ++b)
-              gpu_.memory().store(address(l, x, y, z) + b, static_cast<uint8_t>(random() >> 8));
+              memory_.store(address(l, x, y, z) + b, static_cast<uint8_t>(random() >> 8));
   }
 
   void set_sampler(const SamplerSpec& s) {
@@ -115,7 +124,7 @@ class TestTexture {
     bits.set(58, 3, s.border_mode);
     bits.set(61, 2, s.max_anisotropy);
     for (int i = 0; i < 4; ++i) bits.set(64 + 32 * i, 32, s.border[static_cast<size_t>(i)]);
-    gpu_.memory().write(kSampler, bits.words.data(), sizeof bits.words);
+    memory_.write(sampler(), bits.words.data(), sizeof bits.words);
   }
 
   /// A lookup that returns all four channels in 32 bits.
@@ -123,8 +132,8 @@ class TestTexture {
     TextureLookup result;
     result.launcher = launcher;
     result.written = written;
-    result.p0 = kState | 15;
-    result.p1 = launcher == Launcher::kSF ? 1 : kSampler | 1;
+    result.p0 = state() | 15;
+    result.p1 = launcher == Launcher::kSF ? 1 : sampler() | 1;
     return result;
   }
 
@@ -161,10 +170,11 @@ class TestTexture {
       const uint32_t block_height = 2 * utile_height(spec_.cpp);
       bits.set(128, 4, top.padded_height_ub - (top.height + block_height - 1) / block_height);
     }
-    gpu_.memory().write(kState, bits.words.data(), sizeof bits.words);
+    memory_.write(state(), bits.words.data(), sizeof bits.words);
   }
 
-  const GpuMemory& gpu_;
+  const Memory memory_;
+  const GpuAddr at_;
   TextureSpec spec_;
   Level levels_[kMaxLevels];
   GpuAddr base_;

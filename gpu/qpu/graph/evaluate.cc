@@ -24,6 +24,27 @@ uint32_t by_parts_of(uint32_t a, uint32_t b, Fn fn) {
   return result;
 }
 
+/// The low bits of a at those of the mask.
+uint32_t deposited(uint32_t a, uint32_t mask) {
+  uint32_t result = 0;
+  for (; mask != 0; mask &= mask - 1, a >>= 1) result |= a & 1 ? mask & (0 - mask) : 0;
+  return result;
+}
+
+int32_t signed_half(uint32_t a, int n) { return static_cast<int16_t>(a >> 16 * n); }
+
+/// Of pairs of bytes, those of b with a sign, side by side.
+uint32_t byte_products(uint32_t a, uint32_t b) {
+  uint32_t result = 0;
+  for (int half = 0; half < 2; ++half) {
+    int32_t sum = 0;
+    for (int byte = 2 * half; byte < 2 * half + 2; ++byte)
+      sum += static_cast<uint8_t>(a >> 8 * byte) * static_cast<int8_t>(b >> 8 * byte);
+    result |= (static_cast<uint32_t>(std::clamp(sum, -32768, 32767)) & 0xffff) << 16 * half;
+  }
+  return result;
+}
+
 uint32_t of_interpreter(vc4::Op op, uint32_t a, uint32_t b) {
   return vc4::find_alu(op)(splat(a), splat(b))[0];
 }
@@ -74,6 +95,10 @@ uint32_t evaluate(const Node& node, uint32_t a, uint32_t b, uint32_t c) {
       return static_cast<uint32_t>(std::min(x, y));
     case Op::kMax:
       return static_cast<uint32_t>(std::max(x, y));
+    case Op::kMinUnsigned:
+      return std::min(a, b);
+    case Op::kDeposit:
+      return deposited(a, node.immediate);
     case Op::kLeadingZeros:
       return static_cast<uint32_t>(std::countl_zero(a));
     case Op::kEqual:
@@ -88,6 +113,13 @@ uint32_t evaluate(const Node& node, uint32_t a, uint32_t b, uint32_t c) {
       return by_parts_of<16>(a, b, [](uint32_t m, uint32_t n) { return m * n; });
     case Op::kAddHalves:
       return by_parts_of<16>(a, b, [](uint32_t m, uint32_t n) { return m + n; });
+    case Op::kByte:
+      return a >> 8 * node.immediate & 0xff;
+    case Op::kByteProducts:
+      return byte_products(a, b);
+    case Op::kHalfProducts:
+      return static_cast<uint32_t>(signed_half(a, 0) * signed_half(b, 0)) +
+             static_cast<uint32_t>(signed_half(a, 1) * signed_half(b, 1));
     case Op::kUpperBytes:
       return by_parts_of<16>(a, b, [](uint32_t m, uint32_t) { return m >> 8; });
     case Op::kMinBytes:

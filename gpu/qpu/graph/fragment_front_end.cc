@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "gpu/qpu/graph/block_targets.h"
+#include "gpu/qpu/graph/lookups.h"
 #include "gpu/qpu/graph/value.h"
 #include "gpu/qpu/run/alu_lanes.h"
 #include "gpu/qpu/run/sfu.h"
@@ -58,18 +59,24 @@ FlagFn flag_fn(QpuOp op, Flag flag) {
 /// Executes a program on nodes in place of lanes, in the order of the interpreter (qpu.md 3.3).
 class FrontEnd {
  public:
-  FrontEnd(const flow::Flow& flow, const BlockKey& key)
-      : flow_(flow), generation_(flow.setting.generation), isa_(isa(generation_)), key_(key) {}
+  /// @param kinds  null: lookups are found only
+  FrontEnd(const flow::Flow& flow, const BlockKey& key, const std::vector<tmu::LookupKind>* kinds)
+      : flow_(flow),
+        generation_(flow.setting.generation),
+        isa_(isa(generation_)),
+        key_(key),
+        lookups_(graph_, kinds) {}
 
   std::optional<BlockGraph> make(const char** why) {
-    test_depth();
-    execute_all();
-    if (why_ == nullptr && key_.is_late && !depth_configuration_) refuse("no depth, which tests wait for");
-    if (why_ == nullptr && graph_.is_full()) refuse("too many operations");
-    *why = why_;
+    execute(why);
     if (why_ != nullptr) return {};
     if (colors_ != 0) store_colors(graph_, key_.target, {color_, color_exec_}, uniforms_);
     return BlockGraph{without_dead(graph_), uniforms_, depth_configuration_, instructions_};
+  }
+  std::optional<std::vector<BlockLookup>> find_lookups(const char** why) {
+    execute(why);
+    if (why_ != nullptr) return {};
+    return lookups_.found();
   }
 
  private:
@@ -77,6 +84,15 @@ class FrontEnd {
     Value a, b, value, exec;
     bool runs = false;
   };
+
+  /// All of it, up to the colour.
+  void execute(const char** why) {
+    test_depth();
+    execute_all();
+    if (why_ == nullptr && key_.is_late && !depth_configuration_) refuse("no depth, which tests wait for");
+    if (why_ == nullptr && graph_.is_full()) refuse("too many operations");
+    *why = why_;
+  }
 
   void refuse(const char* why) {
     if (why_ == nullptr) why_ = why;
@@ -147,7 +163,13 @@ class FrontEnd {
     if (!key_.is_late) pass(may_pass);
     effect(Op::kShade, may_pass);
     if (!key_.is_late) effect(Op::kPassed, may_pass);
+    cover_samples();
+  }
+
+  void cover_samples() {
     msf_ = coverage_ & 1u;
+    sets_samples_ = false;
+    lookups_.set_live(coverage_);
   }
 
   void pass(Value passed) {
@@ -165,8 +187,7 @@ class FrontEnd {
     if (!key_.is_late) return;
     pass(key_.depth != BlockKey::Depth::kNone ? alive() & passes_ : alive());
     effect(Op::kPassed, coverage_);
-    msf_ = coverage_ & 1u;
-    sets_samples_ = false;
+    cover_samples();
   }
 
   /// The pixels whose one sample is covered, and was not discarded.
@@ -214,16 +235,19 @@ class FrontEnd {
     const Instruction* const instruction = flow_.instruction(node);
     if (instruction == nullptr || instruction->is_branch) return refuse("a branch");
     const Instruction& i = *instruction;
-    constexpr uint16_t kKnown = kThrsw | kLdvary | kLdunif | kLdunifrf;
-    if (i.signals & ~kKnown) return refuse("lookups, or the tile buffer read");
+    constexpr uint16_t kKnown = kThrsw | kLdvary | kLdunif | kLdunifrf | kLdtmu | kWrtmuc;
+    if (i.signals & ~kKnown) return refuse("memory or the tile buffer read");
     if (++instructions_ > kMostInstructions) return refuse("too many instructions");
     land(node.in_flight);
     const Result add = compute(i.add), mul = compute(i.mul);
     if (why_ != nullptr) return;
     Value loaded = bits(0), implicitly = bits(0);
+    if (i.signals & kLdtmu) loaded = lookups_.take();
+    if (loaded.id == kNoNode) return refuse("a result of no lookup");
     if (i.signals & kLdvary) loaded = next_varying();
     if (i.signals & kLdunifrf) loaded = next_uniform();
     if (i.signals & kLdunif) implicitly = next_uniform();
+    if (i.signals & kWrtmuc) lookups_.configure(uniforms_++);
     commit(i.add, add);
     commit(i.mul, mul);
     if (i.signals & kLdunif) reg(isa_.implicit) = implicitly;
@@ -235,6 +259,7 @@ class FrontEnd {
     if (!add.runs || i.add.op != QpuOp::kSetmsf) return;
     msf_ = choose(add.exec, add.value, msf_);
     sets_samples_ = true;
+    lookups_.set_live(~equal_words(msf_, bits(0)));
   }
 
   // ---- Operands and results
@@ -366,6 +391,10 @@ class FrontEnd {
     if (pack != Pack::kNone) v = packed(pack, v, bits(0));
     if (port.effect == Effect::kTlb) return port.takes_uniform ? test_late(exec) : write_tile(v, exec);
     if (starts_sfu(port.effect)) return start_sfu(sfu_operation(port.effect), v);
+    if (const char* why = nullptr; lookups_.write(port.effect, v, exec, &why)) {
+      if (why != nullptr) refuse(why);
+      return;
+    }
     refuse(port.name != nullptr ? port.name : "an unknown port");
   }
 
@@ -441,13 +470,18 @@ class FrontEnd {
   uint32_t color_words_ = 0, colors_ = 0;
   std::array<Value, 2> sfu_results_;
   std::optional<uint32_t> depth_configuration_;
+  Lookups lookups_;
   uint32_t varyings_ = 0, uniforms_ = 0, instructions_ = 0, specials_ = 0;  // that came so far
 };
 
 }  // namespace
 
 std::optional<BlockGraph> block_graph(const flow::Flow& flow, const BlockKey& key, const char** why) {
-  return FrontEnd(flow, key).make(why);
+  return FrontEnd(flow, key, &key.lookups).make(why);
+}
+
+std::optional<std::vector<BlockLookup>> find_lookups(const flow::Flow& flow, const char** why) {
+  return FrontEnd(flow, {}, nullptr).find_lookups(why);
 }
 
 }  // namespace v3d::qpu::graph

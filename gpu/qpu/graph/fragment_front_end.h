@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/graph/graph.h"
@@ -26,5 +27,8 @@ struct BlockGraph {
 /// Empty if the program is not one straight line of operations that have an expression, which gives each
 /// pixel one colour of four halves, or none: then `why` says what else it does.
 std::optional<BlockGraph> block_graph(const flow::Flow& flow, const BlockKey& key, const char** why);
+
+/// The lookups of such a program. Empty as above, or if there are too many.
+std::optional<std::vector<BlockLookup>> find_lookups(const flow::Flow& flow, const char** why);
 
 }  // namespace v3d::qpu::graph

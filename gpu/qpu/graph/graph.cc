@@ -102,6 +102,7 @@ Id Graph::simpler_words(const Node& node) {
       return is_constant(b, 1) ? a : kNoNode;
     case Op::kMin:
     case Op::kMax:
+    case Op::kMinUnsigned:
     case Op::kMinBytes:
     case Op::kMaxBytes:
       return a == b ? a : kNoNode;
@@ -170,7 +171,7 @@ Id Graph::simpler_conversion(const Node& node) {
 }
 
 Id Graph::simpler(const Node& node) {
-  if (is_source(node.op)) return kNoNode;
+  if (is_source(node.op) || has(node.op, kReads)) return kNoNode;
   if (const Id id = folded(node); id != kNoNode) return id;
   if (node.op == Op::kChoose) {
     const auto [mask, a, b] = node.operands;

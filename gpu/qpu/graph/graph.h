@@ -30,6 +30,7 @@ enum Traits : uint8_t {
   kCalls = 4,  ///< a function of the interpreter does it
   kTowardZero = 8,
   kToNearest = 16,
+  kReads = 32,  ///< memory
 };
 
 struct OpInfo {

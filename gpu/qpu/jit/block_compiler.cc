@@ -81,6 +81,30 @@ FragmentCompiler::FragmentCompiler(Target target, uint32_t batches_before)
     : target_(target), batches_before_(batches_before), counters_(std::make_unique<Counters>()) {}
 FragmentCompiler::~FragmentCompiler() = default;
 
+void FragmentCompiler::describe(const Program& program, const std::string& text) const {
+  if (lister_)
+    lister_(absl::StrFormat("blocks of fragments of the program at 0x%08x: %s", program.entry(), text));
+}
+
+std::unique_ptr<const BlockLookups> FragmentCompiler::find_lookups(const Program& program, Memory memory,
+                                                                   bool final_section) {
+  const host_time::Scope host(host_time::Block::kCompiling);
+  std::vector<uint64_t> words;
+  const flow::Flow flow = straight_flow(program, memory, final_section, words);
+  const char* why = nullptr;
+  std::optional<std::vector<BlockLookup>> lookups = graph::find_lookups(flow, &why);
+  if (!lookups) {
+    describe(program, absl::StrFormat("not compiled (%s)\n", why));
+    const std::lock_guard lock(counters_->mutex);
+    ++counters_->statistics.others;
+    return nullptr;
+  }
+  auto found = std::make_unique<BlockLookups>();
+  if (!lookups->empty()) found->words = std::move(words);
+  found->lookups = *std::move(lookups);
+  return found;
+}
+
 std::unique_ptr<const BlockCode> FragmentCompiler::compile_blocks(const Program& program, Memory memory,
                                                                   bool final_section, const BlockKey& key) {
   const host_time::Scope host(host_time::Block::kCompiling);
@@ -92,11 +116,7 @@ std::unique_ptr<const BlockCode> FragmentCompiler::compile_blocks(const Program&
   const std::optional<graph::BlockGraph> graph = graph::block_graph(flow, key, &why);
   const char* const missing = graph ? operation_without_code(target_, graph->graph) : nullptr;
   std::optional<CodeMemory> code = graph && !missing ? code_of(target_, graph->graph) : std::nullopt;
-  const auto describe = [&](const std::string& text) {
-    if (lister_)
-      lister_(absl::StrFormat("blocks of fragments of the program at 0x%08x: %s", program.entry(), text));
-  };
-  describe(graph ? graph::to_text(graph->graph) : absl::StrFormat("not compiled (%s)\n", why));
+  describe(program, graph ? graph::to_text(graph->graph) : absl::StrFormat("not compiled (%s)\n", why));
   {
     const std::lock_guard lock(counters_->mutex);
     Statistics& s = counters_->statistics;

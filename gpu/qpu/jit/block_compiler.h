@@ -35,12 +35,15 @@ class FragmentCompiler : public BlockCompiler {
   void set_lister(std::function<void(const std::string& text)> lister) { lister_ = std::move(lister); }
 
   uint32_t batches_before() const override { return batches_before_; }
+  std::unique_ptr<const BlockLookups> find_lookups(const Program& program, Memory memory,
+                                                   bool final_section) override;
   std::unique_ptr<const BlockCode> compile_blocks(const Program& program, Memory memory, bool final_section,
                                                   const BlockKey& key) override;
   Statistics statistics() const;
 
  private:
   struct Counters;
+  void describe(const Program& program, const std::string& text) const;
   const Target target_;
   const uint32_t batches_before_;
   std::function<void(const CodeMemory&, const std::string&)> listener_;

@@ -3,6 +3,7 @@
 /// pixels. What makes it (gpu/qpu/jit) stands above the interpreter, what calls it (gpu/pse) further above.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -13,6 +14,8 @@
 #include "gpu/base/lanes.h"
 #include "gpu/base/memory.h"
 #include "gpu/qpu/run/block_target.h"
+#include "gpu/tmu/lookup/lookup_kind.h"
+#include "gpu/tmu/lookup/unit.h"
 
 namespace v3d::qpu {
 
@@ -42,6 +45,13 @@ struct Block {
   uint32_t pixels;  ///< a LaneMask: those that are drawn
 };
 
+/// A texture with its sampler.
+struct BlockTexture {
+  /// Each as often as a vector of the host may want it.
+  alignas(64) std::array<std::array<uint32_t, 8>, tmu::kTextureWords> words;
+  alignas(64) std::array<Lanes, tmu::kLevelWords> levels;  ///< only where kinds have several
+};
+
 /// What a function gets: where it draws, the primitive and its blocks.
 struct BlockRun {
   // The draw
@@ -50,7 +60,9 @@ struct BlockRun {
   uint32_t bytes_of_planes = 0;  ///< from there to its second ones
   uint32_t bytes_of_rows = 0;    ///< from a row of quads to the next one
   int32_t tile_x = 0, tile_y = 0;
-  const uint32_t* uniforms = nullptr;  ///< and kBlendConstants behind those of the program
+  const uint32_t* uniforms = nullptr;         ///< and kBlendConstants behind those of the program
+  const BlockTexture* textures = nullptr;     ///< by LookupKind::texture
+  const uint8_t* middle_of_memory = nullptr;  ///< the host's address of half the address space
   /// Called once a primitive before anything of its coefficients, or of the uniforms, is read: they need not
   /// be there for primitives that are hidden. It must not throw.
   void (*prepare)(BlockRun* run) = nullptr;
@@ -64,8 +76,10 @@ struct BlockRun {
   uint32_t back_facing = 0;  ///< of all pixels: a LaneMask
   bool is_prepared = false;
 
-  const Block* blocks = nullptr;
+  const Block* blocks = nullptr;  ///< after a function returned: the first that it left
   const Block* end = nullptr;
+  /// Functions with lookups return after the block in which this was not zero at last: there was no memory.
+  const uint32_t* fault_cost = nullptr;
 
   // What was done
   uint64_t passed = 0;  ///< samples that passed the depth test
@@ -86,7 +100,24 @@ struct BlockKey {
   /// The test comes where the program writes the rasteriser's depth, of pixels that it has not discarded.
   /// Else it comes before, and such a write does nothing.
   bool is_late = false;
+  std::vector<tmu::LookupKind> lookups = {};  ///< in the order of the program
   bool operator==(const BlockKey&) const = default;
+};
+
+/// A texture lookup of a program: what its configuration is made of.
+struct BlockLookup {
+  static constexpr uint16_t kNone = 0xffff;
+  tmu::Launcher launcher;
+  uint8_t written = 0;  ///< tmu::Parameter
+  /// Numbers of the uniforms P0, P1 and P2; kNone: it has the value that it has if it is not written.
+  std::array<uint16_t, 3> uniforms = {kNone, kNone, kNone};
+};
+
+/// All lookups of a program that may have functions.
+struct BlockLookups {
+  std::vector<BlockLookup> lookups;  ///< kMostLookups at most
+  std::vector<uint64_t> words;       ///< as BlockCode::words()
+  static constexpr size_t kMostLookups = 32;
 };
 
 class BlockCode {
@@ -112,6 +143,10 @@ class BlockCompiler {
   virtual ~BlockCompiler() = default;
   /// Batches of 16 fragments that a program has executed before it is worth it.
   virtual uint32_t batches_before() const = 0;
+  /// Null: there are no functions for such a program, whatever its draws are.
+  /// @param final_section  threads of the program start in their last one
+  virtual std::unique_ptr<const BlockLookups> find_lookups(const Program& program, Memory memory,
+                                                           bool final_section) = 0;
   /// Null: there is none for such a program.
   /// @param final_section  threads of the program start in their last one
   virtual std::unique_ptr<const BlockCode> compile_blocks(const Program& program, Memory memory,

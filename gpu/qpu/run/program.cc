@@ -21,12 +21,23 @@ std::unique_ptr<const Chunk> decode_chunk(chip::Generation generation, Memory me
   return chunk;
 }
 
+uint64_t pieces_of(const BlockLookups& found) {
+  return ProgramRoom::pieces_of(found.words.size() * sizeof(found.words[0]) +
+                                found.lookups.size() * sizeof(found.lookups[0]));
+}
+
+bool are_at(Memory memory, GpuAddr entry, const std::vector<uint64_t>& words) {
+  return words.empty() || std::memcmp(memory.host(entry), words.data(), words.size() * sizeof(words[0])) == 0;
+}
+
 }  // namespace
 
 Program::~Program() {
   size_t pieces = 0;
   for (const HostCode& host : host_code_)
     for (const auto& made : host.made) pieces += ProgramRoom::pieces_of(made->bytes());
+  for (const Lookups& lookups : lookups_)
+    if (lookups.found) pieces += pieces_of(*lookups.found);
   for (const Blocks& blocks : blocks_)
     if (blocks.code) pieces += ProgramRoom::pieces_of(blocks.code->bytes());
   room_->give_back(chunks_.size());
@@ -130,6 +141,22 @@ void Program::look_at(HostCode& host, const Thread& thread) const {
   host.next_look = settled ? UINT64_MAX : 2 * (interpreted + 1024);
 }
 
+const BlockLookups* Program::block_lookups(Memory memory, bool final_section) const {
+  BlockCompiler* const compiler = compiler_ ? compiler_->block_compiler() : nullptr;
+  if (!compiler) return nullptr;
+  Lookups& lookups = lookups_[final_section];
+  if (lookups.is_known.load(std::memory_order_acquire)) return lookups.found.get();
+  if (batches_.load(std::memory_order_relaxed) < compiler->batches_before()) return nullptr;
+  const std::unique_lock lock(blocks_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return nullptr;  // somebody does it
+  if (!lookups.is_known.load(std::memory_order_relaxed)) {
+    auto found = compiler->find_lookups(*this, memory, final_section);
+    if (found && room_->take_for_code(pieces_of(*found))) lookups.found = std::move(found);
+    lookups.is_known.store(true, std::memory_order_release);
+  }
+  return lookups.found.get();
+}
+
 const BlockCode* Program::blocks(Memory memory, bool final_section, const BlockKey& key) const {
   BlockCompiler* const compiler = compiler_ ? compiler_->block_compiler() : nullptr;
   if (!compiler) return nullptr;
@@ -160,9 +187,11 @@ std::unique_ptr<const BlockCode> Program::make_blocks(BlockCompiler& compiler, M
 
 bool Program::matches(Memory memory) const {
   for (size_t n = 0; n < num_blocks_.load(std::memory_order_acquire); ++n) {
-    if (!blocks_[n].code) continue;
-    const std::vector<uint64_t>& words = blocks_[n].code->words();
-    if (std::memcmp(memory.host(entry_), words.data(), words.size() * sizeof(uint64_t)) != 0) return false;
+    if (blocks_[n].code && !are_at(memory, entry_, blocks_[n].code->words())) return false;
+  }
+  for (const Lookups& lookups : lookups_) {
+    const bool is_known = lookups.is_known.load(std::memory_order_acquire);
+    if (is_known && lookups.found && !are_at(memory, entry_, lookups.found->words)) return false;
   }
   for (HostCode& host : host_code_) {
     const std::lock_guard lock(host.mutex);

@@ -88,6 +88,8 @@ class Program {
     if (compiler_) compiler_->executions.add({instructions, 0});
   }
 
+  /// Lookups of the program, which BlockKey has to tell. Null: there is no code for blocks, or not yet.
+  const BlockLookups* block_lookups(Memory memory, bool final_section) const;
   /// Code for whole blocks of fragments; made when it is worth it. Null: there is none, or not yet.
   const BlockCode* blocks(Memory memory, bool final_section, const BlockKey& key) const;
   /// Batches of fragments that were executed without it.
@@ -121,6 +123,10 @@ class Program {
     bool final_section;
     std::unique_ptr<const BlockCode> code;  // null: there is none
   };
+  struct Lookups {
+    std::atomic<bool> is_known{false};
+    std::unique_ptr<const BlockLookups> found;  // stays as it is then
+  };
   /// Kinds of draws that a program may have such code for.
   static constexpr size_t kMostBlocks = 8;
   std::unique_ptr<const BlockCode> make_blocks(BlockCompiler& compiler, Memory memory, bool final_section,
@@ -135,7 +141,8 @@ class Program {
   mutable std::atomic<uint64_t> batches_{0};
   mutable std::array<Blocks, kMostBlocks> blocks_;  // the first num_blocks_ stay as they are
   mutable std::atomic<size_t> num_blocks_{0};
-  mutable std::mutex blocks_mutex_;  // who adds one
+  mutable Lookups lookups_[2];       // by final_section
+  mutable std::mutex blocks_mutex_;  // who adds one of either
   mutable std::mutex mutex_;
   mutable std::unordered_map<GpuAddr, std::unique_ptr<const Chunk>> chunks_;  // all, guarded by mutex_
 };

@@ -112,6 +112,10 @@ int Unit::texture(const TextureLookup& lookup, Lanes* out) {
   return plan.num_words;
 }
 
+LookupKind Unit::describe(const TextureLookup& lookup, TextureData& data) {
+  return describe_lookup(state_->plan(lookup), data);
+}
+
 Lanes Unit::packed(const PackedLookup& lookup) {
   const host_time::Scope host(host_time::Block::kLookups);
   State& state = *state_;

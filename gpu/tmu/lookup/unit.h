@@ -8,6 +8,7 @@
 #include "gpu/base/lanes.h"
 #include "gpu/base/memory.h"
 #include "gpu/chip/generation.h"
+#include "gpu/tmu/lookup/lookup_kind.h"
 #include "gpu/tmu/lookup/lookup_steps.h"
 
 namespace v3d {
@@ -78,6 +79,9 @@ class Unit {
   /// @param out  room for 4 words; lanes that take no part return 0
   /// @return number of words that ldtmu will pop, 0..4
   int texture(const TextureLookup& lookup, Lanes* out);
+
+  /// What code of lookups with these parameters depends on and reads; those of lanes do not matter.
+  LookupKind describe(const TextureLookup& lookup, TextureData& data);
 
   /// Executes a lookup of VideoCore IV. Whole quads of live lanes take part; others give 0.
   /// @return the word that the signal to load it puts into r4: a byte for each of R, G, B and A, or the word

@@ -124,7 +124,7 @@ TEST(FragmentFrontEnd, SaysWhyAProgramIsNone) {
   EXPECT_EQ(why(std::string(kColor) + kColor), "several colours");
   EXPECT_EQ(why(std::string("eidx rf10 ; nop\n") + kColor), "eidx");
   EXPECT_EQ(why(std::string("fadd rf10, rf11, rf11 ; nop\n") + kColor), "a register without a value");
-  EXPECT_EQ(why(std::string("nop ; nop ; ldtmu.rf10\n") + kColor), "lookups, or the tile buffer read");
+  EXPECT_EQ(why(std::string("nop ; nop ; ldtmu.rf10\n") + kColor), "a result of no lookup");
   EXPECT_EQ(why("nop ; mov tlbu, 0\nnop ; mov tlbu, 0\n"), "several writes with a configuration");
 }
 

@@ -60,6 +60,7 @@ bool is_of_lanes(Op op) {
 Range range_of(Op op, int operand) {
   if (op == Op::kChoose && operand == 0) return Range::kMask;
   if (op == Op::kReciprocalRoot || op == Op::kLog2) return Range::kPositive;
+  if (op == Op::kDeposit) return Range::kHalf;
   if (op == Op::kFloatQuotient && operand == 0) return Range::kPositive;  // as front ends have it
   return op == Op::kExp2 ? Range::kOfExp2 : Range::kAny;
 }
@@ -75,6 +76,8 @@ class Random {
         return std::bit_cast<uint32_t>((static_cast<float>(any) - 0x1p31f) * 0x1.9p-25f);
       case Range::kMask:
         return any & 1 ? ~0u : 0;
+      case Range::kHalf:
+        return any & 0xffff;
       default:
         return any % 8 < 5 ? kEdges[random_() % std::size(kEdges)] : static_cast<uint32_t>(random_());
     }
@@ -97,6 +100,20 @@ struct Case {
 
 class Operations : public ::testing::TestWithParam<jit::Target> {
  protected:
+  uint32_t immediate_of(Op op, int round) {
+    switch (op) {
+      case Op::kRound:
+      case Op::kByte:
+        return static_cast<uint32_t>(round % 4);
+      case Op::kShuffleQuads:
+        return random.word(Range::kAny) & 0xff;
+      case Op::kDeposit:
+        return round == 0 ? 0 : random.word(Range::kAny) & random.word(Range::kAny);
+      default:
+        return 0;
+    }
+  }
+
   void SetUp() override {
     if (!jit::can_compile(GetParam())) GTEST_SKIP() << "the processor has not what the target needs";
   }
@@ -182,10 +199,7 @@ TEST_P(Operations, GiveWhatTheyAreDefinedToGive) {
       for (const Source a : kSources)
         for (const Source b : kSources) {
           if (info(op).operands == 1 && b != Source::kLanes) continue;
-          const uint32_t immediate = op == Op::kRound          ? static_cast<uint32_t>(round % 4)
-                                     : op == Op::kShuffleQuads ? random.word(Range::kAny) & 0xff
-                                                               : 0;
-          expect_evaluated({op, immediate, {a, b}, round % 2 != 0});
+          expect_evaluated({op, immediate_of(op, round), {a, b}, round % 2 != 0});
           if (HasFatalFailure()) return;
         }
   }

@@ -25,7 +25,7 @@ constexpr int kPositions = kSaved + 16 * 32;
 
 const Reg64 kRun(Xbyak::Operand::RBX), kBlock(Xbyak::Operand::R12), kCoefficients(Xbyak::Operand::R13),
     kUniformWords(Xbyak::Operand::R14), kRowBytes(Xbyak::Operand::R15), kDepth(Xbyak::Operand::RSI),
-    kColor(Xbyak::Operand::RDI);
+    kColor(Xbyak::Operand::RDI), kTextures(Xbyak::Operand::R8);
 
 #define V3D_MEMBER(member) (kRun + offset_of(offsetof(BlockRun, member)))
 #define V3D_OF_BLOCK(member) (kBlock + offset_of(offsetof(Block, member)))
@@ -38,7 +38,10 @@ constexpr std::array<uint32_t, kLanes> kColumnOf = {0, 1, 0, 1, 2, 3, 2, 3, 0, 1
 
 BlockEmitter::BlockEmitter(const graph::Graph& graph, Width width, void* buffer, size_t bytes)
     : GraphEmitter(graph, width, width == Width::kAvx512 ? kUnitsOfAvx512 : kUnitsOfAvx2, buffer, bytes) {
-  for (const Node& node : graph.nodes()) has_planes_ = has_planes_ || node.op == Op::kPlane;
+  for (const Node& node : graph.nodes()) {
+    has_planes_ = has_planes_ || node.op == Op::kPlane;
+    has_lookups_ = has_lookups_ || node.op == Op::kGather || node.op == Op::kTextureWord;
+  }
 }
 
 // ---- Around the blocks
@@ -55,6 +58,7 @@ void BlockEmitter::begin() {
   mov(kCoefficients, ptr[V3D_MEMBER(coefficients)]);
   mov(kUniformWords, ptr[V3D_MEMBER(uniforms)]);
   mov(kRowBytes.cvt32(), dword[V3D_MEMBER(bytes_of_rows)]);
+  set_lookups();
   cmp(kBlock, ptr[V3D_MEMBER(end)]);
   je(done_, T_NEAR);
   L(next_);
@@ -65,9 +69,11 @@ void BlockEmitter::begin() {
 void BlockEmitter::end() {
   L(skip_);
   add(kBlock, static_cast<int>(sizeof(Block)));
+  leave_on_faults();
   cmp(kBlock, ptr[V3D_MEMBER(end)]);
   jne(next_, T_NEAR);
   L(done_);
+  mov(ptr[V3D_MEMBER(blocks)], kBlock);
   lea(rsp, ptr[rbp - 5 * 8]);
   for (const Reg64& r : {r15, r14, r13, r12, rbx}) pop(r);
   pop(rbp);
@@ -83,6 +89,35 @@ void BlockEmitter::set_places() {
   mov(kColor, ptr[V3D_MEMBER(color)]);
   add(kDepth, rax);
   add(kColor, rax);
+}
+
+void BlockEmitter::set_lookups() {
+  if (!has_lookups_) return;
+  mov(kTextures, ptr[V3D_MEMBER(textures)]);
+  mov(kMiddleOfMemory, ptr[V3D_MEMBER(middle_of_memory)]);
+}
+
+/// Of each lane's level, of which the lowest four bits count.
+void BlockEmitter::level_word(const Node& node) {
+  const uint32_t texture = node.immediate / tmu::kLevelWords, n = node.immediate % tmu::kLevelWords;
+  const size_t at = texture * sizeof(BlockTexture) + offsetof(BlockTexture, levels) + n * sizeof(Lanes);
+  const int index = in_register(node.operands[0]), to = result(node, true);
+  if (wide_) return vpermd(Zmm(to), Zmm(index), ptr[kTextures + offset_of(at)]);
+  for (int p = 0; p < parts_; ++p) {
+    const Ymm from(2 * index + p), d(2 * to + p), upper(scratch(0).getIdx()), chooses(scratch(1).getIdx());
+    vpermd(d, from, ptr[kTextures + offset_of(at)]);
+    vpermd(upper, from, ptr[kTextures + offset_of(at + sizeof(Lanes) / 2)]);
+    vpslld(chooses, from, 28);
+    vblendvps(d, d, upper, chooses);
+  }
+}
+
+/// Each costs as much as many blocks: the job may have to stand still, or to end.
+void BlockEmitter::leave_on_faults() {
+  if (!has_lookups_) return;
+  mov(rax, ptr[V3D_MEMBER(fault_cost)]);
+  cmp(dword[rax], 0);
+  jne(done_, T_NEAR);
 }
 
 /// The pixels from the anchor, as doubles: of lanes 0 to 3 and 8 to 11, and of the others, the columns are
@@ -129,6 +164,12 @@ void BlockEmitter::own_data() {
 // ---- Sources
 
 Xbyak::Address BlockEmitter::home_of(const Node& node, int /*part*/, bool spreads) {
+  if (node.op == Op::kTextureWord) {
+    const uint32_t texture = node.immediate / tmu::kTextureWords, n = node.immediate % tmu::kTextureWords;
+    const Xbyak::RegExp at =
+        kTextures + offset_of(texture * sizeof(BlockTexture) + n * sizeof(BlockTexture::words[0]));
+    return spreads && wide_ ? ptr_b[at] : ptr[at];
+  }
   const Xbyak::RegExp at =
       node.op == Op::kVaryingC
           ? kCoefficients + offset_of(offsetof(BlockCoefficients, c) + node.immediate * sizeof(uint32_t))
@@ -224,23 +265,23 @@ void BlockEmitter::load_tile(const Node& node) {
   const int to = result(node);
   const Reg64 plane = plane_of_tile(node);
   if (wide_) {
-    vmovdqu(Ymm(to), ptr[plane]);
+    vmovups(Ymm(to), ptr[plane]);
     vinserti64x4(Zmm(to), Zmm(to), ptr[plane + kRowBytes], 1);
     return;
   }
-  vmovdqu(vector(to, 0), ptr[plane]);
-  vmovdqu(vector(to, 1), ptr[plane + kRowBytes]);
+  vmovups(vector(to, 0), ptr[plane]);
+  vmovups(vector(to, 1), ptr[plane + kRowBytes]);
 }
 
 void BlockEmitter::store_tile(const Node& node) {
   const int from = in_register(node.operands[0]);
   const Reg64 plane = plane_of_tile(node);
   if (wide_) {
-    vmovdqu(ptr[plane], Ymm(from));
+    vmovups(ptr[plane], Ymm(from));
     vextracti64x4(ptr[plane + kRowBytes], Zmm(from), 1);
   } else {
-    vmovdqu(ptr[plane], vector(from, 0));
-    vmovdqu(ptr[plane + kRowBytes], vector(from, 1));
+    vmovups(ptr[plane], vector(from, 0));
+    vmovups(ptr[plane + kRowBytes], vector(from, 1));
   }
   consume(node);
 }
@@ -273,6 +314,7 @@ void BlockEmitter::prepare() {
   call(ptr[V3D_MEMBER(prepare)]);
   restore_vectors(0);
   set_places();
+  set_lookups();
   jmp(prepared_, T_NEAR);
 }
 
@@ -282,6 +324,8 @@ void BlockEmitter::emit_own(const Node& node) {
       return plane(node);
     case Op::kPixel:
       return pixel(node);
+    case Op::kLevelWord:
+      return level_word(node);
     case Op::kCovered:
       return mask_from(node, word[V3D_OF_BLOCK(pixels)]);
     case Op::kBackFacing:

@@ -20,6 +20,9 @@ class BlockEmitter final : public GraphEmitter {
   void own_data() override;
 
   void set_places();
+  void set_lookups();
+  void level_word(const Node& node);
+  void leave_on_faults();
   void set_position();
   void plane(const Node& node);
   void plane_of_halves(const Node& node, int to);
@@ -33,7 +36,7 @@ class BlockEmitter final : public GraphEmitter {
   Xbyak::Address coefficient(const Node& node, int which);
   Xbyak::Reg64 plane_of_tile(const Node& node);
 
-  bool has_planes_ = false;
+  bool has_planes_ = false, has_lookups_ = false;
   Xbyak::Label next_, skip_, done_;
   Xbyak::Label prepare_, prepared_;
   Xbyak::Label columns_, rows_;              // of the pixels of a block, as doubles

@@ -50,6 +50,7 @@ void GraphEmitter::pool() {
   dd(wide_ ? kFlushing : kFlushingTowardZero);
   L(host_mode_);
   dd(kHostMode);
+  lookup_data();
   if (uses_lane_index_) table(lane_index_, [](uint32_t lane) { return lane; });
   if (uses_lane_bits_) table(lane_bits_, [](uint32_t lane) { return 1u << lane; });
   own_data();
@@ -62,7 +63,9 @@ void GraphEmitter::set_mode(Mode mode) {
 }
 
 void GraphEmitter::emit(const Node& node) {
-  if (emit_words(node) || emit_parts(node) || emit_floats(node) || emit_nearest_floats(node)) return;
+  if (emit_words(node) || emit_parts(node) || emit_floats(node) || emit_nearest_floats(node) ||
+      emit_lookups(node))
+    return;
   emit_own(node);
 }
 

@@ -57,6 +57,7 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   Xbyak::Address constant(uint32_t bits);
   Xbyak::Address slot(int n, int part) const;
   bool is_word(Id id) const;
+  bool is_everywhere(Id id) const;
   void load(int unit, Id id) override;
   void save(int unit, int n) override;
   /// All of them, around a call, in the frame. @param pushed  bytes since the frame was made
@@ -104,6 +105,17 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   void float_of(const Node& node);
   void convert_half(const Node& node);
   void integer_of(const Node& node);
+
+  // ---- lookup_operations.cc
+  bool emit_lookups(const Node& node);
+  void one_byte(const Node& node);
+  void deposit(const Node& node);
+  void deposit_wide(const Node& node);
+  void deposit_by_runs(const Vector& to, const Vector& from, uint32_t mask);
+  void gather(const Node& node);
+  void lanes_of_gather(Id mask);
+  void lookup_data();
+
   /// How the host computes with floats: as its program does, or as a kind of operations needs it.
   enum class Mode : uint8_t { kHost, kOwn };
   void set_mode(Mode mode);
@@ -127,8 +139,11 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   size_t frame_at_ = 0;
   std::map<uint32_t, Xbyak::Label> constants_;
   std::map<uint64_t, Xbyak::Label> doubles_;
+  std::map<uint32_t, Xbyak::Label> deposits_;  // by mask: 32 halves
+  Xbyak::Label second_byte_, third_byte_;      // of words, for shuffles of bytes
+  Id lanes_of_gather_ = graph::kNoNode;        // of AVX-512: whose bits are in k2
   Xbyak::Label lane_index_, lane_bits_, mode_, host_mode_;
-  bool uses_lane_index_ = false, uses_lane_bits_ = false;
+  bool uses_lane_index_ = false, uses_lane_bits_ = false, uses_bytes_ = false;
 
   struct Unsure {
     Xbyak::Label entry, back;

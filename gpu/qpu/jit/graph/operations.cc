@@ -67,6 +67,7 @@ bool GraphEmitter::emit_words(const Node& node) {
     V3D_BINARY(kMul, vpmulld, true)
     V3D_BINARY(kMin, vpminsd, true)
     V3D_BINARY(kMax, vpmaxsd, true)
+    V3D_BINARY(kMinUnsigned, vpminud, true)
     V3D_BITWISE(kAnd, vpand, vpandd)
     V3D_BITWISE(kAndNot, vpandn, vpandnd)
     V3D_BITWISE(kOr, vpor, vpord)
@@ -100,6 +101,8 @@ bool GraphEmitter::emit_parts(const Node& node) {
     V3D_BINARY(kMaxBytes, vpmaxub, false)
     V3D_BINARY(kAddBytes, vpaddusb, false)
     V3D_BINARY(kSubBytes, vpsubusb, false)
+    V3D_BINARY(kByteProducts, vpmaddubsw, false)
+    V3D_BINARY(kHalfProducts, vpmaddwd, false)
     case Op::kUpperBytes: {
       const int a = in_register(node.operands[0]), to = result(node);
       for (int p = 0; p < parts_; ++p) vpsrlw(vector(to, p), vector(a, p), 8);

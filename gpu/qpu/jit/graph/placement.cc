@@ -28,6 +28,11 @@ bool GraphEmitter::is_word(Id id) const {
   return graph_[id].op == Op::kVaryingC || graph_[id].op == Op::kUniformWord;
 }
 
+/// The same, but that it stands there as often as a vector of AVX2 wants it.
+bool GraphEmitter::is_everywhere(Id id) const {
+  return graph_[id].op == Op::kConst || graph_[id].op == Op::kTextureWord;
+}
+
 /// @param spreads  whether the instruction can spread a word
 Xbyak::Address GraphEmitter::memory_of(Id id, int part, bool spreads) {
   const Place& place = places_[id];
@@ -85,7 +90,7 @@ void GraphEmitter::mask_to(const Xbyak::Reg32& to, Id mask) {
 }
 
 void GraphEmitter::load(int unit, Id id) {
-  if (is_word(id) || (wide_ && graph_[id].op == Op::kConst && places_[id].slot < 0)) {
+  if (is_word(id) || (wide_ && is_everywhere(id) && places_[id].slot < 0)) {
     vpbroadcastd(vector(unit, 0), memory_of(id, 0, false));
     if (!wide_) vmovdqa(vector(unit, 1), vector(unit, 0));
     return;
@@ -112,7 +117,7 @@ void GraphEmitter::save(int unit, int n) {
 
 GraphEmitter::Last GraphEmitter::last_operand(Id id, bool spreads) {
   const Place& place = places_[id];
-  const bool spread = is_word(id), is_constant = spread || graph_[id].op == Op::kConst;
+  const bool spread = is_word(id), is_constant = spread || is_everywhere(id);
   const bool may_stay = place.unit < 0 && (!is_constant || (wide_ ? spreads : !spread));
   if (may_stay && (is_constant || is_last_use(id))) return {id, -1};
   return {id, in_register(id)};

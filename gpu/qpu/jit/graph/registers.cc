@@ -17,6 +17,7 @@ bool is_home(Op op) {
     case Op::kLaneIndex:
     case Op::kVaryingC:
     case Op::kUniformWord:
+    case Op::kTextureWord:
       return true;
     default:
       return false;

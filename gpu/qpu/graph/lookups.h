@@ -1,0 +1,53 @@
+/// These are the texture lookups of a fragment program, as nodes: each is opened by the kind of its texture
+/// and sampler, so that lookups with the same coordinates share what finds their texels.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "gpu/qpu/graph/value.h"
+#include "gpu/qpu/isa/isa.h"
+#include "gpu/qpu/run/block_code.h"
+#include "gpu/tmu/lookup/lookup_kind.h"
+
+namespace v3d::qpu::graph {
+
+/// `texture_word` N: texture N / kTextureWords.
+constexpr uint32_t texture_word(uint8_t texture, tmu::TextureWord word) {
+  return texture * tmu::kTextureWords + static_cast<uint32_t>(word);
+}
+
+/// The unit as a program sees it: parameters, and a queue of results.
+class Lookups {
+ public:
+  /// @param kinds  of the lookups in their order, outlives this. Null: lookups are found only, and give 0
+  Lookups(Graph& graph, const std::vector<tmu::LookupKind>* kinds) : graph_(graph), kinds_(kinds) {}
+
+  /// The lanes with samples, from here on.
+  void set_live(Value live) { live_ = live; }
+  void configure(uint32_t uniform);
+  /// A write to a port.
+  /// @param why  set if it cannot be done
+  /// @return  false: it is none of lookups
+  bool write(Effect port, Value v, Value exec, const char** why);
+  /// @return  no node: nothing waits
+  Value take();
+
+  const std::vector<BlockLookup>& found() const { return found_; }
+
+ private:
+  const char* launch(tmu::Launcher launcher, Value s, Value exec);
+  void look_up(const tmu::LookupKind& kind, Value s, Value exec);
+
+  Graph& graph_;
+  const std::vector<tmu::LookupKind>* const kinds_;
+  Value live_;
+  BlockLookup next_;
+  size_t num_config_ = 0;
+  Value t_;
+  std::deque<Value> results_;
+  std::vector<BlockLookup> found_;
+};
+
+}  // namespace v3d::qpu::graph

@@ -1,0 +1,156 @@
+/// @file Code of what lookups of textures need beside the operations of values.
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "gpu/qpu/graph/evaluate.h"
+#include "gpu/qpu/jit/graph/emitter.h"
+#include "gpu/qpu/jit/graph/frame.h"
+
+namespace v3d::qpu::jit {
+namespace {
+
+using Xbyak::Opmask;
+using Xbyak::Zmm;
+
+constexpr int kBitsOfTable = 5;
+constexpr uint32_t kEntries = 1u << kBitsOfTable;
+const Opmask kLanesOfGather(2), kLanesLeft(3);
+
+/// The lowest bits of a mask.
+uint32_t lowest_bits(uint32_t mask, int count) {
+  uint32_t bits = 0;
+  for (; count > 0 && mask != 0; --count, mask &= mask - 1) bits |= mask & (0 - mask);
+  return bits;
+}
+
+/// Whether the bits of a mask stand side by side up to the highest one.
+bool reaches_end(uint32_t mask) { return mask == 0 || (mask | (mask - 1)) == ~0u; }
+
+}  // namespace
+
+bool GraphEmitter::emit_lookups(const Node& node) {
+  switch (node.op) {
+    case Op::kByte:
+      one_byte(node);
+      return true;
+    case Op::kDeposit:
+      deposit(node);
+      return true;
+    case Op::kGather:
+      gather(node);
+      return true;
+    default:
+      return false;
+  }
+}
+
+// ---- Bytes, and bits to the places of others
+
+void GraphEmitter::one_byte(const Node& node) {
+  const int from = in_register(node.operands[0]), to = result(node);
+  for (int p = 0; p < parts_; ++p) {
+    const Vector d = vector(to, p), a = vector(from, p);
+    switch (node.immediate) {
+      case 0:
+        wide_ ? vpandd(d, a, constant(0xff)) : vpand(d, a, constant(0xff));
+        break;
+      case 3:
+        vpsrld(d, a, 24);
+        break;
+      default:
+        uses_bytes_ = true;
+        vpshufb(d, a, ptr[rip + (node.immediate == 1 ? second_byte_ : third_byte_)]);
+    }
+  }
+}
+
+void GraphEmitter::deposit(const Node& node) {
+  constexpr uint32_t kHalf = 0xffff;
+  const uint32_t low = lowest_bits(node.immediate, kBitsOfTable);
+  if (wide_ && low <= kHalf && reaches_end(node.immediate & ~low)) return deposit_wide(node);
+  const int from = in_register(node.operands[0]), to = result(node, true);
+  for (int p = 0; p < parts_; ++p) deposit_by_runs(vector(to, p), vector(from, p), node.immediate);
+}
+
+/// The lowest bits by a table, whose upper half of an index of 16 bits is that of 0.
+void GraphEmitter::deposit_wide(const Node& node) {
+  const uint32_t low = lowest_bits(node.immediate, kBitsOfTable), high = node.immediate & ~low;
+  const int from = in_register(node.operands[0]), to = result(node, true);
+  vpermw(Zmm(to), Zmm(from), ptr[rip + deposits_[low]]);
+  if (high == 0) return;
+  vpsrld(scratch(0), vector(from, 0), kBitsOfTable);
+  vpslld(scratch(0), scratch(0), static_cast<uint8_t>(std::countr_zero(high)));
+  vpord(vector(to, 0), vector(to, 0), scratch(0));
+}
+
+void GraphEmitter::deposit_by_runs(const Vector& to, const Vector& from, uint32_t mask) {
+  if (mask == 0) wide_ ? vpxord(to, to, to) : vpxor(to, to, to);
+  bool is_first = true;
+  for (int bit = 0; mask != 0;) {
+    const int at = std::countr_zero(mask), count = std::countr_one(mask >> at);
+    const uint32_t run = at + count == 32 ? ~0u << at : ((1u << count) - 1) << at;
+    const Vector& d = is_first ? to : scratch(0);
+    at >= bit ? vpslld(d, from, static_cast<uint8_t>(at - bit))
+              : vpsrld(d, from, static_cast<uint8_t>(bit - at));
+    wide_ ? vpandd(d, d, constant(run)) : vpand(d, d, constant(run));
+    if (!is_first) wide_ ? vpord(to, to, d) : vpor(to, to, d);
+    is_first = false;
+    bit += count;
+    mask &= ~run;
+  }
+}
+
+void GraphEmitter::lookup_data() {
+  if (uses_bytes_) {
+    constexpr uint32_t kZeros = 0x80808000;
+    table(second_byte_, [](uint32_t lane) { return kZeros | (4 * (lane & 3) + 1); });
+    table(third_byte_, [](uint32_t lane) { return kZeros | (4 * (lane & 3) + 2); });
+  }
+  for (auto& [mask, label] : deposits_) {
+    align(kLaneBytes);
+    L(label);
+    const graph::Node node = {.op = Op::kDeposit, .immediate = mask};
+    for (uint32_t n = 0; n < kEntries; ++n) dw(graph::evaluate(node, n, 0, 0));
+  }
+}
+
+// ---- Memory
+
+/// The bits of the lanes to k2.
+void GraphEmitter::lanes_of_gather(Id mask) {
+  if (lanes_of_gather_ == mask) return;
+  lanes_of_gather_ = mask;
+  if (graph_.is_constant(mask)) {
+    graph_.is_constant(mask, 0) ? kxorw(kLanesOfGather, kLanesOfGather, kLanesOfGather)
+                                : kxnorw(kLanesOfGather, kLanesOfGather, kLanesOfGather);
+    return;
+  }
+  vpmovd2m(kLanesOfGather, vector(in_register(mask), 0));
+}
+
+void GraphEmitter::gather(const Node& node) {
+  const auto [index, mask, none] = node.operands;
+  const int from = in_register(index);
+  if (wide_) {
+    lanes_of_gather(mask);
+    const int to = result(node, true);
+    kmovw(kLanesLeft, kLanesOfGather);
+    vpxord(vector(to, 0), vector(to, 0), vector(to, 0));
+    vpgatherdd(Zmm(to) | kLanesLeft, ptr[kMiddleOfMemory + Zmm(from)]);
+    return;
+  }
+  const Last lanes = last_operand(mask);
+  const int to = result(node, true);
+  for (int p = 0; p < parts_; ++p) {
+    if (lanes.unit >= 0)
+      vmovaps(scratch(0), vector(lanes.unit, p));
+    else
+      vmovaps(scratch(0), memory_of(lanes.id, p, true));
+    vpxor(vector(to, p), vector(to, p), vector(to, p));
+    vpgatherdd(vector(to, p), ptr[kMiddleOfMemory + Xbyak::Ymm(2 * from + p)], scratch(0));
+  }
+}
+
+}  // namespace v3d::qpu::jit

@@ -1,0 +1,79 @@
+/// A LookupKind is what code of a texture lookup depends on that is made for a draw's own textures and
+/// samplers (gpu/qpu/graph/lookups.h); where the texture lies, and how large it is, are words that the code
+/// reads. What there is no such code for is a kind, too, which says why.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "gpu/base/lanes.h"
+#include "gpu/tmu/image/texture_state.h"
+
+namespace v3d::tmu {
+
+struct Plan;
+
+struct LookupKind {
+  enum class Filter : uint8_t { kNearest, kLinear };
+  enum class Levels : uint8_t { kBase, kNearest, kLinear };
+
+  const char* none = nullptr;        ///< a literal: why there is no code. All else is as it was made then
+  Filter filter = Filter::kNearest;  ///< of lanes that magnify, and of the base level alone
+  Filter minifying = Filter::kNearest;
+  Levels levels = Levels::kBase;
+  /// Of the base level's layout, as in addressing.h; not where there are several.
+  uint8_t x_shift = 0, y0_shift = 0, y1_shift = 0;
+  bool is_xor = false;
+  Wrap wrap[2] = {Wrap::kRepeat, Wrap::kRepeat};  ///< of S and T: one of the first three
+  uint8_t log2_bytes = 0;                         ///< of a texel, each byte of which is a channel
+  bool per_pixel = false;                         ///< lanes without a sample take no part
+  bool wide = false;                              ///< return words are floats instead of two halves
+  uint8_t num_words = 0;                          ///< that are returned
+  uint8_t channel[4][2] = {};                     ///< of each half of them, as Plan::word_channel
+  uint8_t texture = 0;                            ///< its number among those of the draw
+  bool operator==(const LookupKind&) const = default;
+};
+
+/// Words of a texture and its sampler that code reads.
+enum class TextureWord : uint8_t {
+  // Of the base level
+  kAddress,  ///< and half the address space
+  kScaleX,
+  kScaleY,  ///< floats: 1/256 texels
+  kLastX,
+  kLastY,  ///< floats: where the last texel has its centre, in 1/256 texels
+  kWidth,
+  kHeight,       ///< texels
+  kColumnPitch,  ///< of eight utiles, in units of 512 bytes
+  // Of all
+  kBaseWidth,
+  kBaseHeight,  ///< floats: texels of the base level
+  kBias,        ///< a float
+  kLeastDetail,
+  kMostDetail,  ///< 1/256: the limits of the level of detail
+  kBaseLevel,
+  kLastLevel,
+  kNumWords
+};
+inline constexpr uint32_t kTextureWords = static_cast<uint32_t>(TextureWord::kNumWords);
+/// Words of each level, where kinds have several.
+enum class LevelWord : uint8_t {
+  kAddress,  ///< as of the base level
+  kSizes,    ///< width, and height above it
+  kLayout,   ///< as below
+  kNumWords
+};
+inline constexpr uint32_t kLevelWords = static_cast<uint32_t>(LevelWord::kNumWords);
+/// First bits of what is above the column pitch in LevelWord::kLayout: the shifts, four bits each, and one.
+inline constexpr uint32_t kLayoutXShift = 16, kLayoutY0Shift = 20, kLayoutY1Shift = 24, kLayoutXor = 28;
+
+struct TextureData {
+  std::array<uint32_t, kTextureWords> words;
+  /// Lane i belongs to level i. Only of kinds with several.
+  alignas(64) std::array<Lanes, kLevelWords> levels;
+};
+
+/// Of a complete plan; its texture's number is 0. @param data  complete, unless there is no code
+LookupKind describe_lookup(const Plan& plan, TextureData& data);
+
+}  // namespace v3d::tmu
