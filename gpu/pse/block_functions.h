@@ -44,6 +44,15 @@ class BlockFunctions {
  private:
   static constexpr size_t kMostBlocks = 64, kMostUniforms = 512;
 
+  /// What functions did for draws of a program.
+  struct Filling {
+    const qpu::Program* program = nullptr;
+    uint64_t passed = 0, shaded = 0;  ///< as in BlockRun
+  };
+  /// The program's, or one that is taken from another.
+  Filling& filling_of(const qpu::Program& program);
+  bool is_sparse(const qpu::Program& program);
+
   void set_primitive(PrimitiveSetup& setup);
   void run();
   void run_looking_up();
@@ -65,6 +74,7 @@ class BlockFunctions {
   qpu::BlockRun run_;
   std::array<qpu::Block, kMostBlocks> blocks_;
   std::array<uint32_t, kMostUniforms> uniforms_;
+  std::array<Filling, 16> fillings_;  // by program, in this job
   qpu::BlockKey key_;
   std::vector<qpu::BlockTexture> textures_;  // of the draw, each once
 };
