@@ -36,6 +36,7 @@ enum class Range : uint8_t {
   kPositive,  // numbers
   kOfExp2,    // from -200 to 200
   kMask,
+  kHalf,  // 16 bits
 };
 
 /// Whether blocks have it, as an operation on values.
