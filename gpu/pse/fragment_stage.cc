@@ -166,7 +166,7 @@ void FragmentStage::begin_program() {
   const PreparedDraw& draw = *draw_;
   thread_.tlb = &tile_->fragment_port(draw.state(), batch_, !draw.early_test);
   thread_.tlb_binding = thread_.tlb->binding();
-  replaced_pixels_ = tile_->replaced_pixels();
+  replaced_pixels_ = nullptr;
   thread_.four_threads = draw.record().fs.four_threads;
   thread_.final_section = draw.record().fs.final_section;
   thread_.set_varyings(varyings_.data(), draw.num_components());
@@ -191,12 +191,12 @@ void FragmentStage::begin_program() {
     watched_port_.set(thread_.tlb, watch_);
     thread_.tlb = &watched_port_;
     thread_.tlb_binding = {};
-    replaced_pixels_ = nullptr;
     passes_blocks_ = tests_blocks_ = only_counts_ = false;
     needs_position_ = true;
     return;
   }
   has_function_ = functions_.begin_draw(draw, *tile_, tile_x_, tile_y_, thread_);
+  if (!has_function_) replaced_pixels_ = tile_->replaced_pixels();
 }
 
 bool FragmentStage::end_draw() {
