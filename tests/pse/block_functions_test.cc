@@ -96,7 +96,8 @@ class RandomFrame {
       qpu::AluHalf& half = of_mul ? i.mul : i.add;
       half.op = op;
       half.magic = op == Op::kSetmsf;
-      half.waddr = half.magic ? qpu::kWaddrNop : any_register();
+      half.waddr = any_register();
+      if (half.magic) half.waddr = qpu::kWaddrNop;
       half.cond = cond;
       half.flags = flags;
       if (qpu::info(op).operands > 0) half.a = ProgramBuilder::rf(any_register());
