@@ -2,7 +2,6 @@
 
 #include <bit>
 #include <chrono>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -14,13 +13,12 @@
 #include "gpu/qpu/graph/fragment_front_end.h"
 #include "gpu/qpu/graph/text.h"
 #include "gpu/qpu/jit/back_ends.h"
+#include "gpu/qpu/jit/function_code.h"
 #include "gpu/qpu/run/program.h"
 
 namespace v3d::qpu::jit {
 namespace {
 
-/// Of an instruction, in the units of a WorkMeter.
-constexpr uint32_t kCompileCost = 1000;
 /// Longer programs are no straight lines that a function has.
 constexpr size_t kMostWords = 320;
 
@@ -63,19 +61,9 @@ flow::Flow straight_flow(const Program& program, Memory memory, bool final_secti
   return flow::analyse({program.generation(), final_section, program.entry(), kMostWords}, read);
 }
 
-/// Of a graph whose operations all have code.
-std::optional<CodeMemory> code_of(Target target, const graph::Graph& graph) {
-  const std::vector<uint8_t> code = make_block_code(target, graph);
-  if (code.empty()) return {};
-  return CodeMemory::copy_of(code);
-}
-
 }  // namespace
 
-struct FragmentCompiler::Counters {
-  mutable std::mutex mutex;
-  Statistics statistics;
-};
+struct FragmentCompiler::Counters : FunctionCounters<Statistics> {};
 
 FragmentCompiler::FragmentCompiler(Target target, uint32_t batches_before)
     : target_(target), batches_before_(batches_before), counters_(std::make_unique<Counters>()) {}
@@ -89,14 +77,14 @@ void FragmentCompiler::describe(const Program& program, const std::string& text)
 std::unique_ptr<const BlockLookups> FragmentCompiler::find_lookups(const Program& program, Memory memory,
                                                                    bool final_section) {
   const host_time::Scope host(host_time::Block::kCompiling);
+  const auto begin = std::chrono::steady_clock::now();
   std::vector<uint64_t> words;
   const flow::Flow flow = straight_flow(program, memory, final_section, words);
   const char* why = nullptr;
   std::optional<std::vector<BlockLookup>> lookups = graph::find_lookups(flow, &why);
   if (!lookups) {
     describe(program, absl::StrFormat("not compiled (%s)\n", why));
-    const std::lock_guard lock(counters_->mutex);
-    ++counters_->statistics.others;
+    counters_->count({}, 0, begin, &Statistics::functions, &Statistics::others);
     return nullptr;
   }
   auto found = std::make_unique<BlockLookups>();
@@ -111,42 +99,28 @@ std::unique_ptr<const BlockCode> FragmentCompiler::compile_blocks(const Program&
   const auto begin = std::chrono::steady_clock::now();
   std::vector<uint64_t> words;
   const flow::Flow flow = straight_flow(program, memory, final_section, words);
-  g_longest_compiled.note(static_cast<uint32_t>(words.size()) * kCompileCost);
+  g_longest_compiled.note(static_cast<uint32_t>(words.size()) * kGraphCompileCost);
   const char* why = nullptr;
   const std::optional<graph::BlockGraph> graph = graph::block_graph(flow, key, &why);
-  const char* const missing = graph ? operation_without_code(target_, graph->graph) : nullptr;
-  std::optional<CodeMemory> code = graph && !missing ? code_of(target_, graph->graph) : std::nullopt;
+  FunctionCode code =
+      graph ? function_of(target_, graph->graph, [&] { return make_block_code(target_, graph->graph); })
+            : FunctionCode{};
   describe(program, graph ? graph::to_text(graph->graph) : absl::StrFormat("not compiled (%s)\n", why));
-  {
-    const std::lock_guard lock(counters_->mutex);
-    Statistics& s = counters_->statistics;
-    s.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (!code) {
-      ++(missing ? s.without_code : s.others);
-      if (!s.operation) s.operation = missing;
-      return nullptr;
-    }
-    ++s.functions;
-    s.instructions += graph->instructions;
-    s.code_bytes += code->size();
-  }
+  counters_->count(code, graph ? graph->instructions : 0, begin, &Statistics::functions, &Statistics::others);
+  if (!code.memory) return nullptr;
   if (listener_)
-    listener_(*code, absl::StrFormat("blocks of QPU program at 0x%08x, %d instructions", program.entry(),
-                                     graph->instructions));
-  return std::make_unique<FunctionOfBlocks>(*std::move(code), *graph, std::move(words));
+    listener_(*code.memory, absl::StrFormat("blocks of QPU program at 0x%08x, %d instructions",
+                                            program.entry(), graph->instructions));
+  return std::make_unique<FunctionOfBlocks>(*std::move(code.memory), *graph, std::move(words));
 }
 
-FragmentCompiler::Statistics FragmentCompiler::statistics() const {
-  const std::lock_guard lock(counters_->mutex);
-  return counters_->statistics;
-}
+FragmentCompiler::Statistics FragmentCompiler::statistics() const { return counters_->get(); }
 
 std::string to_string(const FragmentCompiler::Statistics& s) {
   std::string text = absl::StrFormat(
       "%d functions for blocks of fragments: %d instructions, %d KiB, %.1f ms; %d times none for a program",
       s.functions, s.instructions, s.code_bytes >> 10, s.seconds * 1e3, s.others);
-  if (s.without_code != 0)
-    absl::StrAppendFormat(&text, "; %d not (no code for \"%s\" on this host)", s.without_code, s.operation);
+  append_missing(text, s.without_code, s.operation);
   return text;
 }
 

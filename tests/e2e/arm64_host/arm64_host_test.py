@@ -6,6 +6,7 @@ usage: arm64_host_test.py TASK BUILD_FOLDER MESA_PREFIX
 replay  captures of a sample on two boards, replayed by both: the same memory after each job
 live    the sample's arm64 build with Debian's drivers on the arm64 daemon and on that of this build: the same picture
 status  the arm64 daemon says which programs are interpreted, and why
+pages   where the kernel's pages have more than 4 KiB the arm64 daemon says so in a sentence, and ends
 
 Exit status 77: skipped, what is missing is named.
 """
@@ -117,6 +118,15 @@ class Test:
                               env=dict(os.environ, V3DEMU_JIT="avx2"), capture_output=True, check=False)
         if done.returncode == 0 or "the processor has not AVX2" not in done.stderr:
             sys.exit(f"V3DEMU_JIT=avx2 ends with {done.returncode}: {done.stderr}")
+
+    def pages(self):
+        self.need_built("bin/v3demud")
+        with tempfile.TemporaryDirectory(prefix="v3demu-arm64-host-") as folder:
+            done = subprocess.run([self.emulator[0], "-p", "16384", *self.emulator[1:], os.path.join(ARM64, "bin", "v3demud"), "--foreground",
+                                   "--socket", os.path.join(folder, "socket")], text=True, timeout=LIMIT, capture_output=True, check=False)
+        sentences = [line for line in done.stderr.splitlines() if "this kernel's pages have 16384 bytes" in line]
+        if done.returncode == 0 or len(sentences) != 1:
+            sys.exit(f"with pages of 16 KiB the daemon ends with {done.returncode}: {done.stderr}")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,9 @@ using graph::Op;
 
 // Calls keep these.
 const Register kRun = x19, kBlock = x20, kEnd = x21, kCoefficients = x23, kUniformWords = x24,
-               kRowBytes = x25, kDepth = x26, kColor = x27;
+               kRowBytes = x25, kDepth = x26, kColor = x27, kCount = x28;
+/// Of the tile: its depth, and two words of colours.
+constexpr uint32_t kPlanesOfTile = graph::kTileColor + 2;
 
 /// The columns of a block's pixels from the anchor, two and two, and each of its rows twice, as doubles, in
 /// the frame: no operation here is called with operands.
@@ -36,7 +38,7 @@ BlockEmitter::BlockEmitter(const graph::Graph& graph) : Emitter(graph) {
 
 bool BlockEmitter::has_code(const Node& node) {
   const bool is_of_tile = node.op == Op::kLoadTile || node.op == Op::kStoreTile;
-  if (is_of_tile && node.immediate != graph::kTileDepth && node.immediate != graph::kTileColor) return false;
+  if (is_of_tile && node.immediate >= kPlanesOfTile) return false;
   return lane_operation(node.op) || other_operation(node.op) || own_operation(node.op);
 }
 
@@ -56,6 +58,8 @@ BlockEmitter::EmitOwn BlockEmitter::own_operation(Op op) {
       return &BlockEmitter::store_tile;
     case Op::kShade:
       return &BlockEmitter::shade;
+    case Op::kPassed:
+      return &BlockEmitter::passed;
     default:
       return nullptr;
   }
@@ -201,8 +205,12 @@ void BlockEmitter::back_facing(const Node& node) { mask_from(node, of_run(offset
 
 // ---- The tile
 
+/// May be x9.
 Register BlockEmitter::plane_of_tile(const Node& node) {
-  return node.immediate == graph::kTileDepth ? kDepth : kColor;
+  if (node.immediate <= graph::kTileColor) return node.immediate == graph::kTileDepth ? kDepth : kColor;
+  masm_.Ldr(w9, of_run(offsetof(BlockRun, bytes_of_planes)));
+  masm_.Add(x9, kColor, x9);
+  return x9;
 }
 
 void BlockEmitter::load_tile(const Node& node) {
@@ -222,27 +230,36 @@ void BlockEmitter::store_tile(const Node& node) {
   consume(node);
 }
 
-/// Of a block without such pixels nothing more is done.
-void BlockEmitter::shade(const Node& node) {
-  const Id mask = node.operands[0];
+/// The lanes of a mask that are set.
+void BlockEmitter::count(Id mask) {
   const Vector pixels = scratch(0);
   bytes_of(pixels, scratch(1), mask, places_[mask]);
-  consume(node);
   masm_.Neg(pixels.V16B(), pixels.V16B());
   masm_.Addv(pixels.B(), pixels.V16B());
-  masm_.Fmov(w9, pixels.S());
-  masm_.Cbz(w9, &skip_);
-  const auto add_to = [&](size_t member, const ::vixl::aarch64::Operand& more) {
-    masm_.Ldr(x10, of_run(member));
-    masm_.Add(x10, x10, more);
-    masm_.Str(x10, of_run(member));
-  };
-  add_to(offsetof(BlockRun, passed), x9);
-  add_to(offsetof(BlockRun, shaded), 1);
+  masm_.Fmov(kCount.W(), pixels.S());
+  counted_ = mask;
+}
+
+/// Of a block without such pixels nothing more is done.
+void BlockEmitter::shade(const Node& node) {
+  count(node.operands[0]);
+  consume(node);
+  masm_.Cbz(kCount, &skip_);
+  masm_.Ldr(x10, of_run(offsetof(BlockRun, shaded)));
+  masm_.Add(x10, x10, 1);
+  masm_.Str(x10, of_run(offsetof(BlockRun, shaded)));
   masm_.Ldrb(w9, of_run(offsetof(BlockRun, is_prepared)));
   masm_.Cbz(w9, &prepare_);
   masm_.Bind(&prepared_);
   has_shade_ = true;
+}
+
+void BlockEmitter::passed(const Node& node) {
+  if (node.operands[0] != counted_) count(node.operands[0]);
+  consume(node);
+  masm_.Ldr(x10, of_run(offsetof(BlockRun, passed)));
+  masm_.Add(x10, x10, kCount);
+  masm_.Str(x10, of_run(offsetof(BlockRun, passed)));
 }
 
 /// Leaves all vector registers as they are.

@@ -31,13 +31,16 @@ class BlockEmitter final : public Emitter {
   void pixel(const Node& node);
   void covered(const Node& node);
   void back_facing(const Node& node);
-  static Register plane_of_tile(const Node& node);
+  Register plane_of_tile(const Node& node);
   void load_tile(const Node& node);
   void store_tile(const Node& node);
+  void count(Id mask);
   void shade(const Node& node);
+  void passed(const Node& node);
   void prepare();
 
   bool has_planes_ = false, has_shade_ = false;
+  Id counted_ = graph::kNoNode;       // the mask whose lanes are counted
   int64_t columns_ = -1, rows_ = -1;  // of the pixels of a block, in the pool
   Label next_, skip_, done_, prepare_, prepared_;
 };

@@ -1,0 +1,61 @@
+/// What compilers of graphs share: of runs (run_compiler.h) and of blocks (block_compiler.h).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "gpu/qpu/graph/graph.h"
+#include "gpu/qpu/jit/code/code_memory.h"
+#include "gpu/qpu/jit/target.h"
+
+namespace v3d::qpu::jit {
+
+/// Of an instruction that becomes part of a graph, in the units of a WorkMeter.
+inline constexpr uint32_t kGraphCompileCost = 1000;
+
+/// One function of the host.
+struct FunctionCode {
+  std::optional<CodeMemory> memory{};  ///< empty: the host refuses memory, it would be too large, or:
+  const char* missing = nullptr;       ///< an operation that has no code
+};
+/// @param make  code of the graph, if all of its operations have some; empty: it cannot be made
+FunctionCode function_of(Target target, const graph::Graph& graph,
+                         absl::FunctionRef<std::vector<uint8_t>()> make);
+
+/// Behind the text of a compiler's statistics.
+void append_missing(std::string& text, uint64_t without_code, const char* operation);
+
+/// The statistics of a compiler, which several threads use.
+template <typename Statistics>
+struct FunctionCounters {
+  mutable std::mutex mutex;
+  Statistics statistics;
+
+  /// @param begin  of the compilation
+  /// @param made, refused  what counts such functions, and those that are none for want of memory or a graph
+  void count(const FunctionCode& code, uint64_t instructions, std::chrono::steady_clock::time_point begin,
+             uint64_t Statistics::*made, uint64_t Statistics::*refused) {
+    const std::lock_guard lock(mutex);
+    Statistics& s = statistics;
+    s.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (!code.memory) {
+      ++(code.missing ? s.without_code : s.*refused);
+      if (!s.operation) s.operation = code.missing;
+      return;
+    }
+    ++(s.*made);
+    s.instructions += instructions;
+    s.code_bytes += code.memory->size();
+  }
+  Statistics get() const {
+    const std::lock_guard lock(mutex);
+    return statistics;
+  }
+};
+
+}  // namespace v3d::qpu::jit
