@@ -154,6 +154,18 @@ class Deqp(Fixture):
         status, _, rows = self.run_tool(cases, *journal, skips=["a.hang"])
         self.assertEqual((status, {case: row["status"] for case, row in rows.items()}), (0, {"a.pass1": "Pass", "a.pass2": "Pass"}))
 
+    def test_ends_although_it_was_stopped_when_it_was_told_to(self):
+        """Linux then gives the signal to any of its threads."""
+        for _ in range(4):
+            self.write("state/runs")
+            tool = subprocess.Popen(self.command(["a.hang", "b.hang"], "--jobs", "2", "--batch", "1", "--timeout", "50"), env=self.environment,
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.wait_for(lambda: os.stat(self.path("state/runs")).st_size > 2)
+            for number in (signal.SIGSTOP, signal.SIGTERM, signal.SIGCONT):
+                tool.send_signal(number)
+            self.assertEqual(tool.wait(30), 128 + signal.SIGTERM)
+            tool.communicate()
+
     def wait_for(self, condition):
         for _ in range(600):
             if condition():

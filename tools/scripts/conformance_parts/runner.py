@@ -53,8 +53,12 @@ class Runner:
         size = max(1, min(self.batch, -(-len(cases) // (4 * self.jobs))))
         batches = [cases[at:at + size] for at in range(0, len(cases), size)]
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
-            for part in pool.map(lambda batch: self._finish(batch, len(cases)), batches):
-                results.update((result.case, result) for result in part)
+            begun = [pool.submit(self._finish, batch, len(cases)) for batch in batches]
+            # Not without end: a signal may come to another thread, which wakes nobody, and handlers run in this one alone.
+            while (state := concurrent.futures.wait(begun, timeout=0.5)).not_done and not any(future.exception() for future in state.done):
+                pass
+            for future in state.done:
+                results.update((result.case, result) for result in future.result())
         return results
 
     def _finish(self, batch, total):
