@@ -136,6 +136,24 @@ class RandomFrame {
     }
   }
 
+  /// Some lanes have a sample then, or none. @param sample  0 or 1
+  void set_samples(ProgramBuilder& program, uint8_t sample) {
+    qpu::Instruction flags, set;
+    flags.add.op = qpu::Op::kFsub;
+    flags.add.magic = false;
+    flags.add.waddr = static_cast<uint8_t>(kFirst + kVaryings);
+    flags.add.flags = qpu::FlagWrite::kPushn;
+    flags.add.a = ProgramBuilder::rf(kFirst);
+    flags.add.b = ProgramBuilder::rf(any_register());
+    set.add.op = qpu::Op::kSetmsf;
+    set.add.magic = true;
+    set.add.waddr = qpu::kWaddrNop;
+    set.add.cond = qpu::Cond::kIfa;
+    set.add.a = {qpu::Operand::Kind::kImmediate, sample};
+    program.emit(flags);
+    program.emit(set);
+  }
+
   /// A straight line of operations on registers that all have values.
   void write_operations(ProgramBuilder& program, uint32_t count) {
     using qpu::Op;
@@ -177,7 +195,10 @@ class RandomFrame {
     ++to;
     while (to < kFirst + kRegisters) program.uniform(to++, any_float());
     if (lookups_ != 0 && one_in(2)) write_operations(program, below(4));
+    const bool loses_samples = lookups_ != 0 && one_in(3);
+    if (loses_samples) set_samples(program, 0);
     write_lookups(program);
+    if (loses_samples) set_samples(program, 1);
     write_operations(program, below(24));
     if (writes_depth) program.store_depth(any_register(), below(8) != 0);
     program.store_half(static_cast<uint8_t>(kFirst + below(kRegisters - 4)));

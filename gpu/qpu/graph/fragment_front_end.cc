@@ -169,7 +169,7 @@ class FrontEnd {
   void cover_samples() {
     msf_ = coverage_ & 1u;
     sets_samples_ = false;
-    lookups_.set_live(coverage_);
+    lookups_.set_live(coverage_, false);
   }
 
   void pass(Value passed) {
@@ -259,7 +259,7 @@ class FrontEnd {
     if (!add.runs || i.add.op != QpuOp::kSetmsf) return;
     msf_ = choose(add.exec, add.value, msf_);
     sets_samples_ = true;
-    lookups_.set_live(~equal_words(msf_, bits(0)));
+    lookups_.set_live(~equal_words(msf_, bits(0)), true);
   }
 
   // ---- Operands and results

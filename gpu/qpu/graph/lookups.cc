@@ -364,8 +364,8 @@ void Lookups::look_up(const LookupKind& kind, Value s, Value exec) {
   const std::array<Value, 4> channels = nodes.channels({s, t_});
   const Value known[2] = {constant(graph_, 0), constant(graph_, bits_of(1))};
   const auto channel = [&](uint8_t n) { return n < 4 ? channels[n] : known[n - 4]; };
-  // Quads without a lane that lives do not matter.
-  const bool are_whole = !kind.per_pixel && graph_.is_constant(exec.id, ~0u);
+  // Quads without a lane that lives, now or later, do not matter.
+  const bool are_whole = !kind.per_pixel && !others_may_live_ && graph_.is_constant(exec.id, ~0u);
   for (size_t n = 0; n < kind.num_words; ++n) {
     Value word = channel(kind.channel[n][0]);
     if (!kind.wide) word = half_of(word) | half_of(channel(kind.channel[n][1])) << 16;

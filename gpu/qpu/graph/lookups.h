@@ -24,8 +24,11 @@ class Lookups {
   /// @param kinds  of the lookups in their order, outlives this. Null: lookups are found only, and give 0
   Lookups(Graph& graph, const std::vector<tmu::LookupKind>* kinds) : graph_(graph), kinds_(kinds) {}
 
-  /// The lanes with samples, from here on.
-  void set_live(Value live) { live_ = live; }
+  /// The lanes with samples, from here on. @param others_may_live  later
+  void set_live(Value live, bool others_may_live) {
+    live_ = live;
+    others_may_live_ = others_may_live;
+  }
   void configure(uint32_t uniform);
   /// A write to a port.
   /// @param why  set if it cannot be done
@@ -43,6 +46,7 @@ class Lookups {
   Graph& graph_;
   const std::vector<tmu::LookupKind>* const kinds_;
   Value live_;
+  bool others_may_live_ = false;
   BlockLookup next_;
   size_t num_config_ = 0;
   Value t_;
