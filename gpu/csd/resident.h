@@ -49,8 +49,17 @@ struct Resident {
   uint64_t last_clocks = 0;             // of that
 };
 
-/// Runs a batch for a turn at most, or to the next thread switch. A turn ends where compiled code can be left
-/// and entered. @param turn  instructions  @param instruction_limit  of a batch
+/// Runs a thread that was started for a turn at most, or to the next thread switch. A turn ends where
+/// compiled code can be left and entered. @param turn  instructions  @param instruction_limit  of a batch
+inline qpu::Stop run_turn(qpu::Thread& thread, const Engine& engine, uint64_t turn,
+                          uint64_t instruction_limit, bool stop_at_switch, int pool_slot) {
+  thread.stop_at_switch = stop_at_switch;
+  thread.stop_at_block = true;
+  thread.budget = std::min(instruction_limit - thread.instructions, turn);
+  return engine.run(thread, pool_slot);
+}
+
+/// The same of a batch, which it starts if that is new.
 inline qpu::Stop run_turn(Resident& resident, const Engine& engine, uint64_t turn, uint64_t instruction_limit,
                           bool stop_at_switch, int pool_slot) {
   qpu::Thread& thread = *resident.thread;
@@ -58,13 +67,9 @@ inline qpu::Stop run_turn(Resident& resident, const Engine& engine, uint64_t tur
     engine.start(thread, resident.batch, resident.tidx);
     resident.started = true;
   }
-  thread.stop_at_switch = stop_at_switch;
-  thread.stop_at_block = true;
-  thread.budget = instruction_limit - thread.instructions;
-  if (thread.budget > turn) thread.budget = turn;
   const uint64_t before = thread.instructions;
   const uint64_t clocks_before = engine.clocks ? engine.clocks(thread) : 0;
-  const qpu::Stop stop = engine.run(thread, pool_slot);
+  const qpu::Stop stop = run_turn(thread, engine, turn, instruction_limit, stop_at_switch, pool_slot);
   resident.last_turn = thread.instructions - before;
   resident.last_clocks = kInstructionClocks * resident.last_turn;
   if (engine.clocks)  // who told them may have stopped to watch the batch

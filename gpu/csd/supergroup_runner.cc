@@ -228,7 +228,6 @@ void SupergroupRunner::begin_supergroup(Worker& worker, int pool_slot, Turn& tur
   Group& group = *worker.group;
   group.is_new = false;
   const uint8_t* const tidx = this->tidx(group, worker.range.begin++);
-  const uint64_t budget = std::min(kTurn, job_.instruction_limit);
   uint64_t most = 0;
   for (uint32_t i = 0; i < group.count; ++i) {
     worker.generator.next(group.slot, &worker.batch);
@@ -238,10 +237,7 @@ void SupergroupRunner::begin_supergroup(Worker& worker, int pool_slot, Turn& tur
     }
     qpu::Thread& thread = spare_thread(worker);
     engine_.start(thread, worker.batch, tidx[i]);
-    thread.stop_at_switch = false;
-    thread.stop_at_block = true;
-    thread.budget = budget;
-    const qpu::Stop stop = engine_.run(thread, pool_slot);
+    const qpu::Stop stop = csd::run_turn(thread, engine_, kTurn, job_.instruction_limit, false, pool_slot);
     turn.instructions += thread.instructions;
     most = std::max(most, thread.instructions);
     Resident& resident = group.batches[i];
@@ -253,8 +249,7 @@ void SupergroupRunner::begin_supergroup(Worker& worker, int pool_slot, Turn& tur
     place_batch(worker, i, tidx[i]);
     resident.started = true;
     resident.last_turn = thread.instructions;
-    resident.thread = std::move(worker.spare.back());
-    worker.spare.pop_back();
+    resident.thread = take_thread(worker);
     take_stop(group, i, stop, turn);
   }
   turn.spend(most, kInstructionClocks * most);
@@ -290,11 +285,7 @@ void SupergroupRunner::run_round(Worker& worker, int pool_slot, Turn& turn) {
     Resident& resident = group.batches[i];
     if (resident.ended || resident.wait != Wait::kNone) continue;
     if (i != 0 && job_.stopped()) break;  // a turn of one batch is as long as nobody has to wait for
-    if (!resident.thread) {
-      spare_thread(worker);
-      resident.thread = std::move(worker.spare.back());
-      worker.spare.pop_back();
-    }
+    if (!resident.thread) resident.thread = take_thread(worker);
     const qpu::Stop stop =
         csd::run_turn(resident, engine_, turn.left, job_.instruction_limit, false, pool_slot);
     turn.instructions += resident.last_turn;
@@ -320,6 +311,14 @@ qpu::Thread& SupergroupRunner::spare_thread(Worker& worker) {
     engine_.prepare(*worker.spare.back());
   }
   return *worker.spare.back();
+}
+
+/// That one leaves the worker.
+std::unique_ptr<qpu::Thread> SupergroupRunner::take_thread(Worker& worker) {
+  spare_thread(worker);
+  std::unique_ptr<qpu::Thread> thread = std::move(worker.spare.back());
+  worker.spare.pop_back();
+  return thread;
 }
 
 void SupergroupRunner::take_stop(Group& group, uint32_t index, qpu::Stop stop, Turn& turn) {

@@ -101,6 +101,7 @@ class SupergroupRunner {
   void run_turn(Worker& worker, int pool_slot);
   void run_round(Worker& worker, int pool_slot, Turn& turn);
   qpu::Thread& spare_thread(Worker& worker);
+  std::unique_ptr<qpu::Thread> take_thread(Worker& worker);
   void take_stop(Group& group, uint32_t index, qpu::Stop stop, Turn& turn);
   static void release(Group& group);
   bool settle(Group& group, uint32_t index, qpu::Stop stop);
