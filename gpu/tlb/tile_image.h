@@ -28,32 +28,16 @@ class TileImage {
   /// @param of      makes texels of the words
   template <typename Texels, typename Of>
   void put_utiles(uint32_t y, uint32_t kept, const Texels& texels, const Of& of) {
-    place_utiles(y);
-    const Memory memory = memory_;
-    const GpuAddr row = surface_.address + piece_y_;
-    const uint32_t width = tile_.live_width;
-    for (uint32_t x = 0, block = 0; x < width; x += 8, ++block) {
-      const uint32_t *const upper = texels(block, 0), *const lower = texels(block, 1);
-      store_utile_4(upper, lower, kept, memory.host(row + piece_x_[x / 4]), of);
-      if (x + 4 < width)
-        store_utile_4(upper + kLanes / 2, lower + kLanes / 2, kept, memory.host(row + piece_x_[x / 4 + 1]),
-                      of);
-    }
+    for_utiles(y, [&](uint8_t* at, uint32_t block, uint32_t word) {
+      store_utile_4(texels(block, 0) + word, texels(block, 1) + word, kept, at, of);
+    });
   }
-
   /// Loads them. @param words  (block, half): where they go
   template <typename Words, typename Of>
   void get_utiles(uint32_t y, const Words& words, const Of& of) {
-    place_utiles(y);
-    const Memory memory = memory_;
-    const GpuAddr row = surface_.address + piece_y_;
-    const uint32_t width = tile_.live_width;
-    for (uint32_t x = 0, block = 0; x < width; x += 8, ++block) {
-      uint32_t *const upper = words(block, 0), *const lower = words(block, 1);
-      load_utile_4(memory.host(row + piece_x_[x / 4]), upper, lower, of);
-      if (x + 4 < width)
-        load_utile_4(memory.host(row + piece_x_[x / 4 + 1]), upper + kLanes / 2, lower + kLanes / 2, of);
-    }
+    for_utiles(y, [&](const uint8_t* at, uint32_t block, uint32_t word) {
+      load_utile_4(at, words(block, 0) + word, words(block, 1) + word, of);
+    });
   }
 
   /// Whether the tile is one of whole blocks of four-byte texels, whose rows are adjacent in memory.
@@ -61,25 +45,16 @@ class TileImage {
   /// Stores the two rows at y. @param texels  (block): its words, as in a plane
   template <typename Texels, typename Of>
   void put_rows(uint32_t y, const Texels& texels, const Of& of) {
-    const Memory memory = memory_;
-    const GpuAddr row = surface_.address + y * surface_.stride_or_height + piece_x_[0];
-    const uint32_t width = tile_.live_width;
-    for (uint32_t x = 0, block = 0; x < width; x += 8, ++block) {
-      uint8_t* const upper = memory.host(row + 4 * x);
-      store_rows_4(texels(block), upper, upper + lower_in_place_, of);
-    }
+    for_rows(y, [&](uint8_t* upper, uint8_t* lower, uint32_t block) {
+      store_rows_4(texels(block), upper, lower, of);
+    });
   }
-
   /// Loads them. @param words  (block): where they go
   template <typename Words, typename Of>
   void get_rows(uint32_t y, const Words& words, const Of& of) {
-    const Memory memory = memory_;
-    const GpuAddr row = surface_.address + y * surface_.stride_or_height + piece_x_[0];
-    const uint32_t width = tile_.live_width;
-    for (uint32_t x = 0, block = 0; x < width; x += 8, ++block) {
-      const uint8_t* const upper = memory.host(row + 4 * x);
-      load_rows_4(upper, upper + lower_in_place_, words(block), of);
-    }
+    for_rows(y, [&](const uint8_t* upper, const uint8_t* lower, uint32_t block) {
+      load_rows_4(upper, lower, words(block), of);
+    });
   }
 
   /// Texels of the block whose first pixel is x (a multiple of 8, of the tile).
@@ -106,6 +81,29 @@ class TileImage {
   static constexpr uint32_t kUifColumnBlocks = 4;        // blocks in a row of a column
   static constexpr uint32_t kPieces = kMaxTileSize / 2;  // of 16-byte texels
 
+  /// @param fn  (at, block, word) with where a utile is, and where its words begin in those of the block
+  template <typename Fn>
+  void for_utiles(uint32_t y, const Fn& fn) {
+    place_utiles(y);
+    const Memory memory = memory_;
+    const GpuAddr row = surface_.address + piece_y_;
+    const uint32_t width = tile_.live_width;
+    for (uint32_t x = 0, block = 0; x < width; x += 8, ++block) {
+      fn(memory.host(row + piece_x_[x / 4]), block, 0);
+      if (x + 4 < width) fn(memory.host(row + piece_x_[x / 4 + 1]), block, kLanes / 2);
+    }
+  }
+  /// @param fn  (upper, lower, block) with where the rows of a block are
+  template <typename Fn>
+  void for_rows(uint32_t y, const Fn& fn) {
+    const Memory memory = memory_;
+    const GpuAddr row = surface_.address + y * surface_.stride_or_height + piece_x_[0];
+    const uint32_t width = tile_.live_width;
+    for (uint32_t x = 0, block = 0; x < width; x += 8, ++block) {
+      uint8_t* const upper = memory.host(row + 4 * x);
+      fn(upper, upper + lower_in_place_, block);
+    }
+  }
   void place_pieces(uint32_t y);
   void place_pieces_of_columns(uint32_t y);
   uint32_t row_offset(uint32_t y) const;

@@ -100,22 +100,27 @@ void overwrite(Tile& tile, uint32_t buffer) {
   tile.dirty(buffer);
 }
 
+/// Blocks of a strip that stand in a plane, as TileImage wants them.
+template <typename Word>
+auto strip_of_plane(const Tile& tile, Word* plane, uint32_t y) {
+  Word* const strip = plane + tile.quad_offset(0, y);
+  return [=](uint32_t block) { return strip + block * kLanes; };
+}
+/// The same of two strips, one below the other.
+template <typename Word>
+auto strips_of_plane(const Tile& tile, Word* plane, uint32_t y) {
+  const auto upper = strip_of_plane(tile, plane, y), lower = strip_of_plane(tile, plane, y + 2);
+  return [=](uint32_t block, int half) { return half == 0 ? upper(block) : lower(block); };
+}
+
 /// Loads a plane, each of whose words is made of a texel.
 template <typename Of>
 void load_plane(const Tile& tile, TileImage& image, uint32_t* plane, const Of& of) {
-  if (image.in_rows()) {
-    for (uint32_t y = 0; y < tile.live_height; y += 2) {
-      uint32_t* const strip = plane + tile.quad_offset(0, y);
-      image.get_rows(
-          y, [=](uint32_t block) { return strip + block * kLanes; }, of);
-    }
-    return;
-  }
-  for (uint32_t y = 0; y < tile.live_height; y += 4) {
-    uint32_t *const upper = plane + tile.quad_offset(0, y), *const lower = plane + tile.quad_offset(0, y + 2);
-    image.get_utiles(
-        y, [=](uint32_t block, int half) { return (half == 0 ? upper : lower) + block * kLanes; }, of);
-  }
+  if (image.in_rows())
+    for (uint32_t y = 0; y < tile.live_height; y += 2) image.get_rows(y, strip_of_plane(tile, plane, y), of);
+  else
+    for (uint32_t y = 0; y < tile.live_height; y += 4)
+      image.get_utiles(y, strips_of_plane(tile, plane, y), of);
 }
 
 void load_color(Memory memory, Tile& tile, const LoadStore& packet, const ImageFormat& format) {
@@ -172,20 +177,11 @@ size_t read_color(Tile& tile, uint32_t rt, bool average, uint32_t sample, uint32
 /// Stores a plane's words, each of which is a texel.
 template <typename Of>
 void store_plane(const Tile& tile, TileImage& image, const uint32_t* plane, const Of& of) {
-  if (image.in_rows()) {
-    for (uint32_t y = 0; y < tile.live_height; y += 2) {
-      const uint32_t* const strip = plane + tile.quad_offset(0, y);
-      image.put_rows(
-          y, [=](uint32_t block) { return strip + block * kLanes; }, of);
-    }
-    return;
-  }
-  for (uint32_t y = 0; y < tile.live_height; y += 4) {
-    const uint32_t *const upper = plane + tile.quad_offset(0, y), *const lower =
-                                                                      plane + tile.quad_offset(0, y + 2);
-    image.put_utiles(
-        y, 0, [=](uint32_t block, int half) { return (half == 0 ? upper : lower) + block * kLanes; }, of);
-  }
+  if (image.in_rows())
+    for (uint32_t y = 0; y < tile.live_height; y += 2) image.put_rows(y, strip_of_plane(tile, plane, y), of);
+  else
+    for (uint32_t y = 0; y < tile.live_height; y += 4)
+      image.put_utiles(y, 0, strips_of_plane(tile, plane, y), of);
 }
 
 /// Stores a tile of which all texels are the same.
