@@ -126,8 +126,7 @@ struct ImageCase {
   uint8_t decimate = 0;
 };
 
-void transfer(benchmark::State& state, const ImageCase& image, bool is_load) {
-  Frame frame(image.type, image.bpp, image.depth, image.multisample);
+LoadStore packet_of(const ImageCase& image) {
   LoadStore packet;
   packet.buffer = image.buffer;
   packet.format = image.format;
@@ -136,6 +135,12 @@ void transfer(benchmark::State& state, const ImageCase& image, bool is_load) {
   packet.address = kImage;
   packet.rb_swap = image.rb_swap;
   packet.decimate = image.decimate;
+  return packet;
+}
+
+void transfer(benchmark::State& state, const ImageCase& image, bool is_load) {
+  Frame frame(image.type, image.bpp, image.depth, image.multisample);
+  const LoadStore packet = packet_of(image);
   std::string error;
   LoadStore first = packet;  // what is stored comes from the planes, not from a clear
   if (image.decimate == 1) first.decimate = 0;
@@ -148,13 +153,7 @@ void transfer(benchmark::State& state, const ImageCase& image, bool is_load) {
 /// Every tile of a frame, which is larger than the caches that are a core's own.
 void frame_stores(benchmark::State& state, const ImageCase& image, bool is_clear) {
   Frame frame(image.type, image.bpp, image.depth);
-  LoadStore packet;
-  packet.buffer = image.buffer;
-  packet.format = image.format;
-  packet.memory_format = static_cast<uint8_t>(image.tiling);
-  packet.stride_or_height = image.stride_or_height;
-  packet.address = kImage;
-  packet.rb_swap = image.rb_swap;
+  const LoadStore packet = packet_of(image);
   std::string error;
   if (!is_clear && !frame.tile.load(packet, &error)) state.SkipWithError(error.c_str());
   for (auto _ : state)
