@@ -12,7 +12,6 @@
 #include "gpu/pse/varyings.h"
 #include "gpu/qpu/run/ports.h"
 #include "gpu/qpu/run/program.h"
-#include "gpu/qpu/run/program_scope.h"
 
 namespace v3d::pse {
 namespace {
@@ -130,8 +129,7 @@ void BlockFunctions::run() {
 
 /// Block by block where there is no memory, as long as the job goes on.
 void BlockFunctions::run_looking_up() {
-  thread_->pc = draw_->record().fs.code;
-  const qpu::ProgramScope scope("fragment", thread_->pc, *thread_);
+  const qpu::ProgramScope scope = in_program();
   while (run_.blocks != run_.end) {
     code_->function()(&run_);
     if (t_fault_cost != 0 && !meter_.charge(0)) run_.blocks = run_.end;
@@ -146,13 +144,21 @@ void BlockFunctions::prepare(qpu::BlockRun* run) {
   setup.varyings_ready = run->is_prepared = true;
 }
 
+/// Until that ends the draw's program is who finds that there is no memory.
+qpu::ProgramScope BlockFunctions::in_program() const {
+  thread_->pc = draw_->record().fs.code;
+  return {"fragment", thread_->pc, *thread_};
+}
+
+uint32_t BlockFunctions::uniform(uint32_t number) const {
+  return job_.memory.load<uint32_t>(draw_->record().fs.uniforms + number * 4);
+}
+
 bool BlockFunctions::has_known_configuration() const {
   const std::optional<uint32_t> number = code_->depth_configuration();
   if (!number) return true;
-  const draw::ShaderCode& fs = draw_->record().fs;
-  thread_->pc = fs.code;
-  const qpu::ProgramScope scope("fragment", fs.code, *thread_);
-  return qpu::is_depth_configuration(job_.memory.load<uint32_t>(fs.uniforms + *number * 4));
+  const qpu::ProgramScope scope = in_program();
+  return qpu::is_depth_configuration(uniform(*number));
 }
 
 /// What the lookups of the draw are: the words that configure them are read when it begins.
@@ -160,15 +166,11 @@ void BlockFunctions::describe_lookups(const qpu::BlockLookups& found) {
   key_.lookups.clear();
   textures_.clear();
   if (found.lookups.empty()) return;
-  const draw::ShaderCode& fs = draw_->record().fs;
-  thread_->pc = fs.code;
-  const qpu::ProgramScope scope("fragment", fs.code, *thread_);
+  const qpu::ProgramScope scope = in_program();
   tmu::TextureLookup lookup;
   for (const qpu::BlockLookup& of : found.lookups) {
     const auto word = [&](size_t n, uint32_t otherwise) {
-      return of.uniforms[n] == qpu::BlockLookup::kNone
-                 ? otherwise
-                 : job_.memory.load<uint32_t>(fs.uniforms + GpuAddr{of.uniforms[n]} * 4);
+      return of.uniforms[n] == qpu::BlockLookup::kNone ? otherwise : uniform(of.uniforms[n]);
     };
     lookup.launcher = of.launcher;
     lookup.written = of.written;
@@ -199,11 +201,8 @@ uint8_t BlockFunctions::number_of(const tmu::LookupKind& kind, const tmu::Textur
 
 /// They stay as the first primitive of the draw in the tile found them.
 void BlockFunctions::read_uniforms() {
-  const draw::ShaderCode& fs = draw_->record().fs;
-  thread_->pc = fs.code;
-  const qpu::ProgramScope scope("fragment", fs.code, *thread_);
-  for (uint32_t n = 0; n < code_->uniforms(); ++n)
-    uniforms_[n] = job_.memory.load<uint32_t>(fs.uniforms + n * 4);
+  const qpu::ProgramScope scope = in_program();
+  for (uint32_t n = 0; n < code_->uniforms(); ++n) uniforms_[n] = uniform(n);
   for (size_t c = 0; c < constants_.size(); ++c)
     uniforms_[code_->uniforms() + c] = std::bit_cast<uint32_t>(constants_[c]);
   has_uniforms_ = true;

@@ -16,6 +16,7 @@
 #include "gpu/pse/prepared_draw.h"
 #include "gpu/pse/primitive_setup.h"
 #include "gpu/qpu/run/block_code.h"
+#include "gpu/qpu/run/program_scope.h"
 #include "gpu/qpu/run/thread.h"
 #include "gpu/tlb/tile_buffer.h"
 
@@ -63,6 +64,8 @@ class BlockFunctions {
   void describe_lookups(const qpu::BlockLookups& found);
   uint8_t number_of(const tmu::LookupKind& kind, const tmu::TextureData& data);
   static void prepare(qpu::BlockRun* run);
+  qpu::ProgramScope in_program() const;
+  uint32_t uniform(uint32_t number) const;
   bool has_known_configuration() const;
   void read_uniforms();
 
