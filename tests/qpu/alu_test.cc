@@ -10,6 +10,7 @@
 #include "gpu/base/float16.h"
 #include "tests/qpu/alu_formulas.h"
 #include "tests/qpu/machine.h"
+#include "tests/qpu/special_words.h"
 #include "tests/qpu/stage_room.h"
 
 namespace v3d::qpu {
@@ -18,23 +19,12 @@ namespace {
 using namespace assembly;
 using namespace formulas;
 
-constexpr uint32_t kSpecial[] = {
-    0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x3f800000, 0xbf800000,
-    0x3f000000, 0xbf000000, 0x3fc00000, 0x40200000, 0xc0200000, 0x7f7fffff, 0xff7fffff, 0x7f800000,
-    0xff800000, 0x7fc00000, 0xffc00001, 0x7f800001, 0x4b000000, 0x4b7fffff, 0x4effffff, 0x4f000000,
-    0xcf000000, 0xcf000001, 0x4f7fffff, 0x4f800000, 0x33000000, 0x33000001, 0x387fe000, 0x477fefff,
-    0x477ff000, 0x7fffffff, 0xffffffff, 0x0000ffff, 0xffff0000, 0x00007c00, 0x7c007c00, 0xfc00fc00,
-    0x7e007e00, 0x00010001, 0x03ff03ff, 0x3c003c00, 0xbc00bc00, 0x7bff7bff, 0x38003800, 0x34003555,
-    0x0000001f, 0x00000020, 0x00000021, 0x00ffffff, 0x01000000, 0xff000001, 0x3e99999a, 0x3f7fffff,
-    0x3f800001, 0xbf7fffff, 0x42c80000, 0xc2c80000,
-};
-
 // Pairs of operands: all special ones with each other, and random ones.
 const std::vector<std::pair<uint32_t, uint32_t>>& operands() {
   static const auto pairs = [] {
     std::vector<std::pair<uint32_t, uint32_t>> result;
-    for (uint32_t a : kSpecial)
-      for (uint32_t b : kSpecial) result.emplace_back(a, b);
+    for (uint32_t a : kSpecialWords)
+      for (uint32_t b : kSpecialWords) result.emplace_back(a, b);
     std::mt19937 random(7);
     for (int i = 0; i < 2000; ++i) result.emplace_back(random(), random());
     for (int i = 0; i < 1000; ++i) {

@@ -20,17 +20,10 @@
 #include "gpu/qpu/graph/value.h"
 #include "gpu/qpu/jit/back_ends.h"
 #include "gpu/qpu/run/alu.h"
+#include "tests/qpu/special_words.h"
 
 namespace v3d::qpu::graph {
 namespace {
-
-constexpr uint32_t kSpecial[] = {
-    0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x00800000, 0x3f800000, 0xbf800000, 0x3f000000,
-    0x7f7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00001, 0x7f800001, 0xff812345, 0x4b7fffff,
-    0x4effffff, 0x4f000000, 0xcf000000, 0xcf000001, 0x4f7fffff, 0x4f800000, 0x33000001, 0x387fe000,
-    0x477fefff, 0x477ff000, 0xffffffff, 0x0000ffff, 0xffff0000, 0x7c007c00, 0xfc007e01, 0x7d0003ff,
-    0x03ff8001, 0x3c003c00, 0xbc007bff, 0x3f7fffff, 0x3fc00000, 0xc0200000, 0x0000001f, 0x00000021,
-};
 
 class Random {
  public:
@@ -44,7 +37,7 @@ class Random {
   uint32_t word() {
     switch (random_() % 4) {
       case 0:
-        return kSpecial[random_() % std::size(kSpecial)];
+        return kSpecialWords[random_() % std::size(kSpecialWords)];
       case 1:
         return std::bit_cast<uint32_t>((static_cast<float>(random_()) - 0x1p31f) * 0x1p-24f);
       default:

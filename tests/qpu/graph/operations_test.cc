@@ -21,17 +21,10 @@
 #include "gpu/qpu/graph/text.h"
 #include "gpu/qpu/jit/back_ends.h"
 #include "gpu/qpu/run/block_code.h"
+#include "tests/qpu/special_words.h"
 
 namespace v3d::qpu::graph {
 namespace {
-
-constexpr uint32_t kEdges[] = {
-    0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x807fffff, 0x00800000, 0x80800000, 0x3f800000,
-    0xbf800000, 0x3f000000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000, 0x7fc00000, 0xffc00000,
-    0x7fc12345, 0xffd54321, 0x7f800001, 0xff812345, 0x4b7fffff, 0x4effffff, 0x4f000000, 0xcf000000,
-    0x33000001, 0x387fe000, 0x477fefff, 0x477ff000, 0xffffffff, 0x00007c00, 0x0000fc00, 0x00007e01,
-    0x00007c01, 0x000003ff, 0x00008001, 0x0000001f,
-};
 
 enum class Range : uint8_t {
   kAny,
@@ -83,7 +76,8 @@ class Random {
       case Range::kHalf:
         return any & 0xffff;
       default:
-        return any % 8 < 5 ? kEdges[random_() % std::size(kEdges)] : static_cast<uint32_t>(random_());
+        return any % 8 < 5 ? kSpecialWords[random_() % std::size(kSpecialWords)]
+                           : static_cast<uint32_t>(random_());
     }
   }
 

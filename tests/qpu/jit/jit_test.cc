@@ -14,27 +14,19 @@
 #include "tests/qpu/compiled_programs.h"
 #include "tests/qpu/jit/twins.h"
 #include "tests/qpu/random_words.h"
+#include "tests/qpu/special_words.h"
 
 namespace v3d::qpu {
 namespace {
 
 using namespace assembly;
 
-constexpr uint32_t kSpecial[] = {
-    0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff, 0x00800000, 0x3f800000, 0xbf800000,
-    0x3f000000, 0xbf000000, 0x3fc00000, 0x40200000, 0xc0200000, 0x7f7fffff, 0xff7fffff, 0x7f800000,
-    0xff800000, 0x7fc00000, 0xffc00001, 0x7f800001, 0xff8abcde, 0x4b000000, 0x4effffff, 0x4f000000,
-    0xcf000000, 0xcf000001, 0x4f7fffff, 0x4f800000, 0x33000001, 0x387fe000, 0x477ff000, 0x7fffffff,
-    0xffffffff, 0x0000ffff, 0xffff0000, 0x7c007c00, 0xfc00fc00, 0x7e007d01, 0x00010001, 0x3c003c00,
-    0xbc00bc00, 0x7bff7bff, 0x34003555, 0x0000001f, 0x00000020, 0x00ffffff, 0x01000000, 0xff000001,
-    0x3f7fffff, 0xbf7fffff, 0x42c80000, 0xc2c80000,
-};
-
 class Jit : public Twins {
  protected:
   using Twins::Twins;
   uint32_t special() {
-    return random() % 3 ? kSpecial[random() % std::size(kSpecial)] : static_cast<uint32_t>(random());
+    return random() % 3 ? kSpecialWords[random() % std::size(kSpecialWords)]
+                        : static_cast<uint32_t>(random());
   }
   Lanes any_lanes() {
     Lanes v;
