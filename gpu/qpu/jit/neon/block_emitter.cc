@@ -16,8 +16,8 @@ using namespace vixl::aarch64;  // NOLINT(google-build-using-namespace): registe
 using graph::Op;
 
 // Calls keep these.
-const Register kRun = x19, kBlock = x20, kEnd = x21, kCoefficients = x23, kUniformWords = x24,
-               kRowBytes = x25, kDepth = x26, kColor = x27, kCount = x28;
+const Register kRun = x19, kBlock = x20, kTextures = x21, kCoefficients = x23, kUniformWords = x24,
+               kMiddleOfMemory = x25, kDepth = x26, kColor = x27, kCount = x28;
 /// Of the tile: its depth, and two words of colours.
 constexpr uint32_t kPlanesOfTile = graph::kTileColor + 2;
 
@@ -25,7 +25,9 @@ constexpr uint32_t kPlanesOfTile = graph::kTileColor + 2;
 /// the frame: no operation here is called with operands.
 constexpr int kColumnPairs = 2, kRowPairs = 4;
 constexpr int64_t kColumnsAt = kOperands, kRowsAt = kColumnsAt + kColumnPairs * kPartBytes;
-static_assert(kRowsAt + kRowPairs * kPartBytes <= kSaved);
+/// And the lanes of a gather, in bits 0, 4, 8 and so on of a word of 64.
+constexpr int64_t kGatheredAt = kRowsAt + kRowPairs * kPartBytes;
+static_assert(kGatheredAt + 8 <= kSaved);
 
 MemOperand of_run(size_t offset) { return MemOperand(kRun, static_cast<int64_t>(offset)); }
 MemOperand of_block(size_t offset) { return MemOperand(kBlock, static_cast<int64_t>(offset)); }
@@ -33,7 +35,10 @@ MemOperand of_block(size_t offset) { return MemOperand(kBlock, static_cast<int64
 }  // namespace
 
 BlockEmitter::BlockEmitter(const graph::Graph& graph) : Emitter(graph) {
-  for (const Node& node : graph.nodes()) has_planes_ = has_planes_ || node.op == Op::kPlane;
+  for (const Node& node : graph.nodes()) {
+    has_planes_ = has_planes_ || node.op == Op::kPlane;
+    has_lookups_ = has_lookups_ || node.op == Op::kGather || node.op == Op::kTextureWord;
+  }
 }
 
 bool BlockEmitter::has_code(const Node& node) {
@@ -60,6 +65,10 @@ BlockEmitter::EmitOwn BlockEmitter::own_operation(Op op) {
       return &BlockEmitter::shade;
     case Op::kPassed:
       return &BlockEmitter::passed;
+    case Op::kLevelWord:
+      return &BlockEmitter::level_word;
+    case Op::kGather:
+      return &BlockEmitter::gather;
     default:
       return nullptr;
   }
@@ -72,11 +81,14 @@ void BlockEmitter::begin(Label& body) {
   masm_.Mov(kRun, x0);
   const auto load = [&](const Register& to, size_t offset) { masm_.Ldr(to, of_run(offset)); };
   load(kBlock, offsetof(BlockRun, blocks));
-  load(kEnd, offsetof(BlockRun, end));
   load(kCoefficients, offsetof(BlockRun, coefficients));
   load(kUniformWords, offsetof(BlockRun, uniforms));
-  load(kRowBytes.W(), offsetof(BlockRun, bytes_of_rows));
-  masm_.Cmp(kBlock, kEnd);
+  if (has_lookups_) {
+    load(kTextures, offsetof(BlockRun, textures));
+    load(kMiddleOfMemory, offsetof(BlockRun, middle_of_memory));
+  }
+  load(x9, offsetof(BlockRun, end));
+  masm_.Cmp(kBlock, x9);
   masm_.B(&done_, eq);
   masm_.B(&body);
 }
@@ -95,13 +107,17 @@ void BlockEmitter::before_nodes() {
 void BlockEmitter::end() {
   masm_.Bind(&skip_);
   masm_.Add(kBlock, kBlock, sizeof(Block));
-  masm_.Cmp(kBlock, kEnd);
+  leave_on_faults();
+  masm_.Ldr(x9, of_run(offsetof(BlockRun, end)));
+  masm_.Cmp(kBlock, x9);
   masm_.B(&next_, ne);
   masm_.Bind(&done_);
+  masm_.Str(kBlock, of_run(offsetof(BlockRun, blocks)));
   restore_registers();
   masm_.Ret();
   unsure_results();
   if (has_shade_) prepare();
+  for (Partial& partial : partial_) gather_lanes(partial);
 }
 
 void BlockEmitter::set_position() {
@@ -132,6 +148,11 @@ void BlockEmitter::set_position(size_t coordinate, size_t anchor, int64_t to, in
 Emitter::Memory BlockEmitter::home_of(const Node& node) {
   const auto offset = static_cast<int64_t>(node.immediate * sizeof(uint32_t));
   if (node.op == Op::kUniformWord) return {kUniformWords, offset};
+  if (node.op == Op::kTextureWord) {
+    const uint32_t texture = node.immediate / tmu::kTextureWords, n = node.immediate % tmu::kTextureWords;
+    return {kTextures,
+            static_cast<int64_t>(texture * sizeof(BlockTexture) + n * sizeof(BlockTexture::words[0]))};
+  }
   return {kCoefficients, static_cast<int64_t>(offsetof(BlockCoefficients, c)) + offset};
 }
 
@@ -213,11 +234,17 @@ Register BlockEmitter::plane_of_tile(const Node& node) {
   return x9;
 }
 
+/// x9: of that plane, the quads below the first ones.
+void BlockEmitter::next_row(const Register& plane) {
+  masm_.Ldr(w10, of_run(offsetof(BlockRun, bytes_of_rows)));
+  masm_.Add(x9, plane, x10);
+}
+
 void BlockEmitter::load_tile(const Node& node) {
   const int to = result(node);
   const Register plane = plane_of_tile(node);
   move(Way::kLoad, part(to, 0), part(to, 1), {plane, 0});
-  masm_.Add(x9, plane, kRowBytes);
+  next_row(plane);
   move(Way::kLoad, part(to, 2), part(to, 3), {x9, 0});
 }
 
@@ -225,7 +252,7 @@ void BlockEmitter::store_tile(const Node& node) {
   const Operand from = operand(node.operands[0], 0);
   const Register plane = plane_of_tile(node);
   move(Way::kStore, at(from, 0), at(from, 1), {plane, 0});
-  masm_.Add(x9, plane, kRowBytes);
+  next_row(plane);
   move(Way::kStore, at(from, 2), at(from, 3), {x9, 0});
   consume(node);
 }
@@ -271,6 +298,100 @@ void BlockEmitter::prepare() {
   masm_.Blr(x16);
   move_all(Way::kLoad);
   masm_.B(&prepared_);
+}
+
+// ---- Lookups
+
+/// Of each lane's level, of which the lowest four bits count: four bytes of a table of all levels.
+void BlockEmitter::level_word(const Node& node) {
+  constexpr uint32_t kLevel = 15, kToBytes = 0x04040404, kBytes = 0x03020100;
+  const uint32_t texture = node.immediate / tmu::kLevelWords, n = node.immediate % tmu::kLevelWords;
+  const int index = in_register(node.operands[0]), levels = new_unit();
+  locked_ |= 1u << levels;
+  const int to = result(node, true);
+  move(Way::kLoad, levels,
+       {kTextures, static_cast<int64_t>(texture * sizeof(BlockTexture) + offsetof(BlockTexture, levels) +
+                                        n * sizeof(Lanes))});
+  spread(scratch(0), kLevel);
+  spread(scratch(1), kToBytes);
+  spread(scratch(2), kBytes);
+  const auto bytes = [&](int p) { return part(levels, p).V16B(); };
+  for (int p = 0; p < kParts; ++p) {
+    const Vector d = part(to, p);
+    masm_.And(d.V16B(), part(index, p).V16B(), scratch(0).V16B());
+    masm_.Mul(d, d, scratch(1));
+    masm_.Add(d, d, scratch(2));
+    masm_.Tbl(d.V16B(), bytes(0), bytes(1), bytes(2), bytes(3), d.V16B());
+  }
+}
+
+void BlockEmitter::gather(const Node& node) {
+  const auto [index, mask, none] = node.operands;
+  const int from = in_register(index);
+  if (!graph_.is_constant(mask)) lanes_of_gather(mask);
+  const int to = result(node, true);
+  if (graph_.is_constant(mask)) {
+    if (!graph_.is_constant(mask, 0)) return gather_whole(from, to);
+    for (int p = 0; p < kParts; ++p) masm_.Movi(part(to, p), 0);
+    return;
+  }
+  Partial& partial = partial_.emplace_back();
+  partial.from = from;
+  partial.to = to;
+  masm_.Ldr(x9, MemOperand(sp, kGatheredAt));
+  masm_.Cmn(x9, 1);
+  masm_.B(&partial.entry, ne);
+  gather_whole(from, to);
+  masm_.Bind(&partial.back);
+}
+
+/// To the frame.
+void BlockEmitter::lanes_of_gather(Id mask) {
+  if (gathered_ == mask) return;
+  gathered_ = mask;
+  const Vector lanes = scratch(0);
+  bytes_of(lanes, scratch(1), mask, places_[mask]);
+  masm_.Shrn(lanes.V8B(), lanes.V8H(), 4);
+  masm_.Str(lanes.D(), MemOperand(sp, kGatheredAt));
+}
+
+/// Two lanes at a time.
+void BlockEmitter::gather_whole(int from, int to) {
+  for (int p = 0; p < kParts; ++p)
+    for (int half = 0; half < 2; ++half) {
+      masm_.Umov(x10, part(from, p).V2D(), half);
+      masm_.Ldr(w11, MemOperand(kMiddleOfMemory, w10, SXTW));
+      masm_.Asr(x10, x10, 32);
+      masm_.Ldr(w10, MemOperand(kMiddleOfMemory, x10));
+      masm_.Bfi(x11, x10, 32, 32);
+      masm_.Ins(part(to, p).V2D(), half, x11);
+    }
+}
+
+/// Where there may be no memory for the others.
+void BlockEmitter::gather_lanes(Partial& partial) {
+  constexpr int kBits = 4, kLanesOfPart = 4;
+  masm_.Bind(&partial.entry);
+  for (int p = 0; p < kParts; ++p) {
+    masm_.Movi(part(partial.to, p), 0);
+    for (int lane = 0; lane < kLanesOfPart; ++lane) {
+      Label next;
+      masm_.Tbz(x9, kBits * (kLanesOfPart * p + lane), &next);
+      masm_.Umov(w10, part(partial.from, p), lane);
+      masm_.Ldr(w10, MemOperand(kMiddleOfMemory, w10, SXTW));
+      masm_.Ins(part(partial.to, p), lane, w10);
+      masm_.Bind(&next);
+    }
+  }
+  masm_.B(&partial.back);
+}
+
+/// Each costs as much as many blocks: the job may have to stand still, or to end.
+void BlockEmitter::leave_on_faults() {
+  if (!has_lookups_) return;
+  masm_.Ldr(x9, of_run(offsetof(BlockRun, fault_cost)));
+  masm_.Ldr(w9, MemOperand(x9));
+  masm_.Cbnz(w9, &done_);
 }
 
 }  // namespace v3d::qpu::jit::neon

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
 
 #include "gpu/qpu/jit/neon/emitter.h"
 
@@ -32,6 +33,7 @@ class BlockEmitter final : public Emitter {
   void covered(const Node& node);
   void back_facing(const Node& node);
   Register plane_of_tile(const Node& node);
+  void next_row(const Register& plane);
   void load_tile(const Node& node);
   void store_tile(const Node& node);
   void count(Id mask);
@@ -39,8 +41,22 @@ class BlockEmitter final : public Emitter {
   void passed(const Node& node);
   void prepare();
 
-  bool has_planes_ = false, has_shade_ = false;
+  // ---- Lookups
+  struct Partial {
+    Label entry, back;
+    int from, to;
+  };
+  void level_word(const Node& node);
+  void gather(const Node& node);
+  void lanes_of_gather(Id mask);
+  void gather_whole(int from, int to);
+  void gather_lanes(Partial& partial);
+  void leave_on_faults();
+
+  bool has_planes_ = false, has_shade_ = false, has_lookups_ = false;
   Id counted_ = graph::kNoNode;       // the mask whose lanes are counted
+  Id gathered_ = graph::kNoNode;      // the one whose lanes are in the frame
+  std::list<Partial> partial_;        // where not all lanes are gathered
   int64_t columns_ = -1, rows_ = -1;  // of the pixels of a block, in the pool
   Label next_, skip_, done_, prepare_, prepared_;
 };

@@ -127,6 +127,13 @@ class Emitter : protected RegisterScan {
   void round(const Node& node);
   void convert_half(const Node& node);
   void shuffle_quads(const Node& node);
+  template <typename NumberOf>
+  void select_bytes(const Node& node, NumberOf number_of);
+  void one_byte(const Node& node);
+  void deposit(const Node& node);
+  void deposit_runs(const Vector& to, const Vector& from, uint32_t mask);
+  void byte_products(const Node& node);
+  void half_products(const Node& node);
   /// How the host computes with floats: as its program does, or toward zero and without denormals.
   enum class Mode : uint8_t { kAny, kHost, kOwn };
   void set_mode(Mode mode);

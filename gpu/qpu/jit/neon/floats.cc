@@ -67,16 +67,4 @@ void Emitter::convert_half(const Node& node) {
   }
 }
 
-/// A quad is a register.
-void Emitter::shuffle_quads(const Node& node) {
-  uint64_t halves[2] = {};  // numbers of bytes
-  for (uint32_t byte = 0; byte < kPartBytes; ++byte) {
-    const uint32_t from = node.immediate >> (2 * (byte / 4)) & 3;
-    halves[byte / 8] |= uint64_t{4 * from + byte % 4} << (8 * (byte % 8));
-  }
-  const int a = in_register(node.operands[0]), to = result(node);
-  masm_.Ldr(scratch(0).Q(), operand_of(in_pool(pooled(halves[0], halves[1]))));
-  for (int p = 0; p < kParts; ++p) masm_.Tbl(part(to, p).V16B(), part(a, p).V16B(), scratch(0).V16B());
-}
-
 }  // namespace v3d::qpu::jit::neon

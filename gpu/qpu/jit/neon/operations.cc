@@ -49,6 +49,7 @@ const Emitter::LaneOperation* Emitter::lane_operation(Op op) {
       {.op = Op::kXor, .format = kFormat16B, .of_two = &Masm::Eor},
       {.op = Op::kMin, .format = kFormat4S, .of_two = &Masm::Smin},
       {.op = Op::kMax, .format = kFormat4S, .of_two = &Masm::Smax},
+      {.op = Op::kMinUnsigned, .format = kFormat4S, .of_two = &Masm::Umin},
       {.op = Op::kLeadingZeros, .format = kFormat4S, .of_one = &Masm::Clz},
       {.op = Op::kEqual, .format = kFormat4S, .of_two = &Masm::Cmeq},
       {.op = Op::kAbove, .format = kFormat4S, .of_two = &Masm::Cmgt},
@@ -103,6 +104,7 @@ Emitter::Emit Emitter::other_operation(Op op) {
     case Op::kLaneIndex:
     case Op::kVaryingC:
     case Op::kUniformWord:
+    case Op::kTextureWord:
       return &Emitter::nothing;
     case Op::kShl:
     case Op::kShr:
@@ -132,6 +134,14 @@ Emitter::Emit Emitter::other_operation(Op op) {
       return &Emitter::convert_half;
     case Op::kShuffleQuads:
       return &Emitter::shuffle_quads;
+    case Op::kByte:
+      return &Emitter::one_byte;
+    case Op::kDeposit:
+      return &Emitter::deposit;
+    case Op::kByteProducts:
+      return &Emitter::byte_products;
+    case Op::kHalfProducts:
+      return &Emitter::half_products;
     default:
       return nullptr;
   }

@@ -54,7 +54,7 @@ void Emitter::move_all(Way way) {
 /// It stands in memory once for all lanes, or is a constant.
 bool Emitter::is_word(Id id) const {
   const Op op = graph_[id].op;
-  return op == Op::kConst || op == Op::kVaryingC || op == Op::kUniformWord;
+  return op == Op::kConst || op == Op::kVaryingC || op == Op::kUniformWord || op == Op::kTextureWord;
 }
 
 void Emitter::load(int unit, Id id) {
@@ -83,6 +83,8 @@ void Emitter::spread(const Vector& to, uint32_t bits) {
 void Emitter::spread_word(const Vector& to, Id id) {
   const Node& node = graph_[id];
   if (node.op == Op::kConst) return spread(to, node.immediate);
+  // Of these there are as many as a register has.
+  if (node.op == Op::kTextureWord) return masm_.Ldr(to.Q(), operand_of(home_of(node)));
   masm_.Ldr(to.S(), operand_of(home_of(node)));
   masm_.Dup(to, to, 0);
 }
