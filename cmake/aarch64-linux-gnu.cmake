@@ -12,6 +12,10 @@ set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+# Headers of one architecture alone, as OpenSSL's: behind those of the compiler.
+foreach(language C CXX)
+  set(CMAKE_${language}_FLAGS_INIT "-idirafter ${V3DEMU_ARM64_ROOT}/usr/include/aarch64-linux-gnu")
+endforeach()
 # Where libraries of the root find those that they need themselves.
 foreach(kind EXE SHARED)
   set(CMAKE_${kind}_LINKER_FLAGS_INIT -Wl,-rpath-link,${V3DEMU_ARM64_ROOT}/usr/lib/aarch64-linux-gnu)
