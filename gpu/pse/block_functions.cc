@@ -25,7 +25,7 @@ bool BlockFunctions::begin_draw(const PreparedDraw& draw, tlb::TileBuffer& tile,
                                 qpu::Thread& thread) {
   code_ = nullptr;
   if (job_.is_seen() || g_left_out != 0) return false;
-  key_ = qpu::BlockKey{.lookups = std::move(key_.lookups)};
+  key_ = qpu::BlockKey{.lookups = std::move(key_.lookups), .known = std::move(key_.known)};
   if (const char* const other = describe(draw, tile, key_); other != nullptr) {
     if (std::exchange(said_, other) != other)
       log_debug(Debug::kJit,
@@ -40,8 +40,9 @@ bool BlockFunctions::begin_draw(const PreparedDraw& draw, tlb::TileBuffer& tile,
   draw_ = &draw;
   thread_ = &thread;
   describe_lookups(*lookups);
+  read_known(*lookups);
   code_ = draw.program->blocks(job_.memory, final_section, key_);
-  if (code_ == nullptr || code_->uniforms() > kMostUniforms || !has_known_configuration()) return false;
+  if (code_ == nullptr || !has_known_configuration()) return false;
   quads_of_row_ = tile.config().tile_width / 2;
   has_tile_ = has_uniforms_ = false;
   run_.tile_x = tile_x;
@@ -185,6 +186,13 @@ void BlockFunctions::describe_lookups(const qpu::BlockLookups& found) {
   run_.textures = textures_.data();
 }
 
+void BlockFunctions::read_known(const qpu::BlockLookups& found) {
+  key_.known.clear();
+  if (found.known.empty()) return;
+  const qpu::ProgramScope scope = in_program();
+  for (const uint16_t number : found.known) key_.known.push_back({number, uniform(number)});
+}
+
 uint8_t BlockFunctions::number_of(const tmu::LookupKind& kind, const tmu::TextureData& data) {
   const auto is_it = [&](const qpu::BlockTexture& texture) {
     for (size_t n = 0; n < tmu::kTextureWords; ++n)
@@ -205,6 +213,11 @@ void BlockFunctions::read_uniforms() {
   for (uint32_t n = 0; n < code_->uniforms(); ++n) uniforms_[n] = uniform(n);
   for (size_t c = 0; c < constants_.size(); ++c)
     uniforms_[code_->uniforms() + c] = std::bit_cast<uint32_t>(constants_[c]);
+  const std::vector<qpu::IndirectWord>& indirect = code_->indirect();
+  for (size_t n = 0; n < indirect.size(); ++n) {
+    const GpuAddr address = (uniforms_[indirect[n].uniform] + indirect[n].first) & ~3u;
+    uniforms_[qpu::kFirstIndirect + n] = job_.memory.load<uint32_t>(address + indirect[n].offset);
+  }
   has_uniforms_ = true;
 }
 

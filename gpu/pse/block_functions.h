@@ -45,7 +45,7 @@ class BlockFunctions {
   }
 
  private:
-  static constexpr size_t kMostBlocks = 64, kMostUniforms = 512;
+  static constexpr size_t kMostBlocks = 64;
 
   /// @return  null, or what no function has
   const char* describe(const PreparedDraw& draw, tlb::TileBuffer& tile, qpu::BlockKey& key);
@@ -62,6 +62,7 @@ class BlockFunctions {
   void run();
   void run_looking_up();
   void describe_lookups(const qpu::BlockLookups& found);
+  void read_known(const qpu::BlockLookups& found);
   uint8_t number_of(const tmu::LookupKind& kind, const tmu::TextureData& data);
   static void prepare(qpu::BlockRun* run);
   qpu::ProgramScope in_program() const;
@@ -83,7 +84,7 @@ class BlockFunctions {
   qpu::BlockRun run_;
   std::array<qpu::Block, kMostBlocks> blocks_;
   std::array<float, qpu::kBlendConstants> constants_{};
-  std::array<uint32_t, kMostUniforms + qpu::kBlendConstants> uniforms_;
+  std::array<uint32_t, qpu::kFirstIndirect + qpu::kMostIndirect> uniforms_;
   std::array<Filling, 16> fillings_;  // by program, in this job
   qpu::BlockKey key_;
   std::vector<qpu::BlockTexture> textures_;  // of the draw, each once
