@@ -1,4 +1,4 @@
-#include "tools/inspect/page_server.h"
+#include "tools/inspector/page_server.h"
 
 #include <gtest/gtest.h>
 #include <httplib.h>

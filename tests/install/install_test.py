@@ -51,6 +51,19 @@ class MovedPrefix(unittest.TestCase):
         for name in "v3demu-box", "v3demu-x11":
             self.assertTrue(os.access(self.path("libexec", "v3demu", name), os.X_OK), name)
 
+    def test_inspect_finds_its_server(self):
+        done = self.run_program("v3demu", "inspect", "--no-browser", "/nothing.v3dcap")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("v3demu inspect: cannot read /nothing.v3dcap", done.stderr)
+
+    @unittest.skipIf(LEVELS, "bin/v3demu starts another program")
+    def test_commands_load_few_libraries(self):
+        """Loading those of C++ and of HTTP takes longer than to start a program, of which suites start thousands."""
+        for name in "v3demu", "v3demud":
+            needed = subprocess.check_output(["readelf", "-d", self.path("bin", name)], text=True)
+            for library in "httplib", "libssl", "libstdc++", "libabsl":
+                self.assertNotIn(library, needed, name)
+
     def test_commands_find_their_scripts(self):
         for words, status, said in ((("ci", "--list", "--mesa", "/nothing"), 2, "v3demu ci: "),
                                     (("shader", "/nothing.frag"), 1, "v3demu shader: /nothing.frag: No such file"),

@@ -1,24 +1,24 @@
 /// v3demu inspect: a frame debugger for captures, in the browser.
 
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "tools/cli/capture.h"
-#include "tools/cli/captures/compiler.h"
 #include "tools/cli/commands.h"
 #include "tools/cli/files/files.h"
+#include "tools/cli/run/passed_signals.h"
 #include "tools/cli/run_options.h"
-#include "tools/inspect/open_browser.h"
-#include "tools/inspect/page_server.h"
-#include "tools/inspect/whole_profile.h"
 
 namespace v3d::tools {
 namespace {
@@ -32,51 +32,34 @@ struct Options {
   bool no_browser = false;
 };
 
-inspect::PageServer* g_server = nullptr;
-
 int fail(const std::string& message) {
   std::fprintf(stderr, "v3demu inspect: %s\n", message.c_str());
   return 1;
 }
 
-int inspect_capture(const Options& options, const std::string& path) {
-  const auto compiler = compiler_of_environment();
-  if (!compiler.ok()) return fail(std::string(compiler.status().message()));
-  auto inspector = inspect::Inspector::open(path, compiler->get());
-  if (!inspector.ok()) return fail(std::string(inspector.status().message()));
-  std::unique_ptr<inspect::Inspector> other;
-  if (!options.against.empty()) {
-    auto opened = inspect::Inspector::open(options.against, compiler->get());
-    if (!opened.ok()) return fail(std::string(opened.status().message()));
-    other = *std::move(opened);
+/// Becomes what serves the capture.
+/// @return  only when it cannot be started: 1, with a message
+int become_inspector(const Options& options, const std::string& path) {
+  const std::string program = find_inspector(), port = absl::StrCat(options.port);
+  fflush(stdout);  // what it says comes after what was said
+  execl(program.c_str(), program.c_str(), path.c_str(), options.against.c_str(), port.c_str(),
+        options.no_browser ? "0" : "1", nullptr);
+  return fail(absl::StrCat(program, ": ", strerror(errno)));
+}
+
+/// The same in a process of its own, which ends no later than this one.
+int run_inspector(const Options& options, const std::string& path) {
+  const pid_t self = getpid(), child = fork();
+  if (child < 0) return fail(absl::StrCat("no process: ", strerror(errno)));
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    _exit(getppid() == self ? become_inspector(options, path) : 1);
   }
-  const auto name_of = [](const std::string& file) {
-    return std::filesystem::path(file).filename().string();
-  };
-  inspect::WholeProfile profile(path, (*inspector)->jobs().size());
-  inspect::WholeProfile other_profile(options.against, other ? other->jobs().size() : 0);
-  const inspect::Captures captures = {{inspector->get(), name_of(path), &profile},
-                                      {other.get(), name_of(options.against), &other_profile}};
-  const auto ask = [&](const std::string& question, const inspect::Parameters& parameters) {
-    return inspect::answer(captures, question, parameters);
-  };
-  auto server = inspect::PageServer::create(find_page("inspect"), options.port, ask);
-  if (!server.ok()) return fail(std::string(server.status().message()));
-  std::printf("%s\n", (*server)->address().c_str());
-  std::fflush(stdout);
-  std::optional<inspect::OpenedBrowser> browser;
-  if (!options.no_browser) browser.emplace((*server)->address());
-  g_server = server->get();
-  const auto end = [](int number) {
-    g_server->stop();
-    std::signal(number, SIG_DFL);  // a second one does not wait for the job that runs
-  };
-  std::signal(SIGINT, end);
-  std::signal(SIGTERM, end);
-  (*server)->run();
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
-  return 0;
+  const PassedSignals passed(child);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return fail(absl::StrCat("the inspector: ", strerror(errno)));
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 /// What the program leaves is shown whether it ended well or not: it may be why somebody looks.
@@ -91,7 +74,7 @@ int inspect_program(const Options& options) {
   const CaptureEnd captured = capture_program(options.run, file);
   if (!captured.complete()) return captured.status;
   fprintf(stderr, "v3demu inspect: %s\n", captured.summary.c_str());
-  const int inspected = inspect_capture(options, file);
+  const int inspected = run_inspector(options, file);
   return captured.status ? captured.status : inspected;
 }
 
@@ -103,7 +86,7 @@ int inspect(const Options& options) {
     throw CLI::ValidationError("--device", "the board of a capture is that on which it was taken");
   if (!options.output.empty())
     throw CLI::ValidationError("--output", "a capture that is there is not written");
-  return inspect_capture(options, options.file);
+  return become_inspector(options, options.file);
 }
 
 }  // namespace

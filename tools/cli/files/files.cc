@@ -17,11 +17,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Of this program; empty without /proc.
+fs::path own_path() {
+  std::error_code error;
+  return fs::read_symlink("/proc/self/exe", error);
+}
+
 /// Of a build tree or an installation, whose bin/v3demu this program is, or whose libexec/v3demu/ holds it.
 std::string own_prefix() {
-  std::error_code error;
-  const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
-  if (error) return {};
+  const fs::path folder = own_path().parent_path();
+  if (folder.empty()) return {};
   const fs::path above = folder.parent_path();
   const bool libexec = folder.filename() == "v3demu" && above.filename() == "libexec";
   return (libexec ? above.parent_path() : above).string();
@@ -90,6 +95,13 @@ std::string variable(const char* name) {
 std::string find_box() { return own_prefix() + "/libexec/v3demu/v3demu-box"; }
 
 std::string find_x11_proxy() { return own_prefix() + "/libexec/v3demu/v3demu-x11"; }
+
+std::string find_inspector() {
+  const std::string own = own_path().filename(), name = "v3demu";
+  // A program for a level of x86-64 has that at the end of its name.
+  return own_prefix() + "/libexec/v3demu/v3demu-inspect" +
+         (own.starts_with(name) ? own.substr(name.size()) : "");
+}
 
 std::string find_page(const std::string& name) { return own_prefix() + "/share/v3demu/" + name; }
 

@@ -23,6 +23,9 @@ std::string find_box();
 /// v3demu-x11, likewise.
 std::string find_x11_proxy();
 
+/// v3demu-inspect, likewise, of the level that this program is for.
+std::string find_inspector();
+
 /// A program in Python (run_script()), likewise.
 std::string find_script(const std::string& name);
 

@@ -1,4 +1,4 @@
-#include "tools/inspect/local_server.h"
+#include "tools/inspector/local_server.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

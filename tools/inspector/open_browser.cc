@@ -1,4 +1,4 @@
-#include "tools/inspect/open_browser.h"
+#include "tools/inspector/open_browser.h"
 
 #include <fcntl.h>
 #include <spawn.h>

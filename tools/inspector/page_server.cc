@@ -1,4 +1,4 @@
-#include "tools/inspect/page_server.h"
+#include "tools/inspector/page_server.h"
 
 #include <httplib.h>
 #include <sys/random.h>
@@ -12,7 +12,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "tools/cli/files/files.h"
-#include "tools/inspect/local_server.h"
+#include "tools/inspector/local_server.h"
 
 namespace v3d::inspect {
 namespace {
