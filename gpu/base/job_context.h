@@ -102,6 +102,8 @@ struct JobContext {
   qpu::ThreadWatch* watch = nullptr;  ///< null: nobody watches the QPU threads
   WorkWatch* work = nullptr;          ///< null: nobody watches the other units
   TileWatch* tile = nullptr;          ///< the same, of the tile that this context is for
+  /// Somebody compares all memory after the job: what programs keep there for themselves, too.
+  bool compares_memory = false;
   /// TIDX of worker slot s is first_tidx + s: unique over the stages of a client that run at one time.
   uint32_t first_tidx = 0;
   JobControl* control = nullptr;     ///< null: nobody else wants the GPU

@@ -121,7 +121,8 @@ struct Device::State {
   const std::unique_ptr<ThreadPool> bin_pool, render_pool;  // null: the shared one is small enough
   std::unique_ptr<qpu::Watch> watch;
   std::atomic<uint64_t> jobs{0};
-  bool first_submit = false;                 // counts
+  bool first_submit = false;  // counts
+  bool compares_memory = false;
   std::optional<timing::Sampling> sampling;  // nothing: no times are wanted
   Predict when = Predict::kWithTheJob;
   std::unique_ptr<ThreadPool> dispatch_pool;  // of one worker, to record the batches in their order
@@ -237,6 +238,8 @@ void Device::set_timing_parameters(const timing::Parameters& parameters) { state
 
 void Device::set_first_submit(bool counts) { state_->first_submit = counts; }
 
+void Device::set_compares_memory(bool compares) { state_->compares_memory = compares; }
+
 void Device::set_timing_variants(std::vector<timing::Parameters> variants) {
   state_->variants = std::move(variants);
 }
@@ -290,6 +293,7 @@ JobResult Device::run_job(Context& context, const JobThreads& threads, const Wor
   JobScope scope(state_->profile, state_->patience, threads.pool, *c.space, c.programs, threads.control,
                  recording ? recording->watch() : watch.get());
   scope.job.first_tidx = threads.first_tidx;
+  scope.job.compares_memory = state_->compares_memory;
   if (recording) scope.job.work = &recording->units;
   JobResult result = scope.run([&] { work(scope.job); });
   if (watch) result.broken_rules = watch->take_broken_rules();

@@ -134,6 +134,9 @@ class Device {
   /// Whether the first job of a context takes Parameters::first_submit more outside of the GPU: what the
   /// kernel does for a process once. Before the first job only.
   void set_first_submit(bool counts);
+  /// Whether somebody compares the memory of a context after jobs, scratch of programs included. Before the
+  /// first job only.
+  void set_compares_memory(bool compares);
   /// What a job takes is also told for each of these, from one run. Before the first job only.
   void set_timing_variants(std::vector<timing::Parameters> variants);
 

@@ -36,6 +36,7 @@ bool BlockFunctions::begin_draw(const PreparedDraw& draw, tlb::TileBuffer& tile,
   const bool final_section = draw.record().fs.final_section;
   const qpu::BlockLookups* const lookups = draw.program->block_lookups(job_.memory, final_section);
   if (lookups == nullptr || (!lookups->lookups.empty() && is_sparse(*draw.program))) return false;
+  if (lookups->has_scratch && job_.compares_memory) return false;
   tile_ = &tile;
   draw_ = &draw;
   thread_ = &thread;

@@ -156,6 +156,14 @@ class ScratchBuilder : public ProgramBuilder {
     add(qpu::Op::kOr, any_register(), rf(0), rf(0));
   }
 
+  /// Each slot comes back.
+  void load_all() {
+    for (uint32_t slot = 0; slot < kSlots; ++slot) {
+      load_slot(slot * kLine, any_register(), kPerQuad);
+      calculate();
+    }
+  }
+
   void finish() { store_half(static_cast<uint8_t>(kFirst + below(kRegisters - 3))); }
 
   static constexpr uint32_t kPerPixel = 0xffffffff, kPerQuad = 0xffffff7f;
@@ -209,6 +217,8 @@ struct Options {
   bool counted = false;         ///< then there are no functions
   int spare_lines = 0;          ///< of a thread's part, beside those of the slots
   bool reads_unstored = false;  ///< the line behind the slots
+  bool leaves_stored = false;   ///< that line
+  bool compares = false;        ///< all memory
   bool knows_times = true;      ///< of loops
 };
 
@@ -217,6 +227,7 @@ Pixels frame(const Options& options, qpu::Compiler* compiler) {
   std::mt19937 random(options.seed);
   Scene scene(40, 40, 16, false, compiler);
   scene.control().set_counted(options.counted);
+  scene.test().job().compares_memory = options.compares;
   scene.config().targets[0] = {.used = true, .type = tlb::ColorType::k16F, .bpp = 1, .clear = {}};
   ScratchBuilder program(random, scene.test());
   program.set_up_scratch((ScratchBuilder::kSlots + options.spare_lines) * ScratchBuilder::kLine);
@@ -224,8 +235,10 @@ Pixels frame(const Options& options, qpu::Compiler* compiler) {
   program.work(4);
   program.loop(1 + program.below(ScratchBuilder::kSlots), options.knows_times);
   program.work(4);
-  if (options.reads_unstored)
-    program.load_slot(ScratchBuilder::kSlots * ScratchBuilder::kLine, 10, ScratchBuilder::kPerQuad);
+  program.load_all();
+  constexpr uint32_t kBehind = ScratchBuilder::kSlots * ScratchBuilder::kLine;
+  if (options.leaves_stored) program.store_slot(kBehind, 10, ScratchBuilder::kPerQuad);
+  if (options.reads_unstored) program.load_slot(kBehind, 10, ScratchBuilder::kPerQuad);
   program.finish();
   const auto number = [&] { return static_cast<float>(program.below(400)) / 10; };
   std::vector<SceneVertex> vertices;
@@ -293,6 +306,18 @@ TEST_P(BlockScratchOf, IsStoredBeforeItIsLoaded) {
   frame({.spare_lines = 1, .reads_unstored = true}, compiler.get());
   EXPECT_EQ(functions(), 1u);
   EXPECT_EQ(refused(), 1u);
+}
+
+TEST_P(BlockScratchOf, StoresThatNothingLoadsAreMade) {
+  frame({.spare_lines = 1, .leaves_stored = true}, compiler.get());
+  EXPECT_EQ(functions(), 0u);
+  EXPECT_EQ(refused(), 1u);
+}
+
+TEST_P(BlockScratchOf, WhoComparesMemorySeesBatches) {
+  frame({.compares = true}, compiler.get());
+  EXPECT_EQ(functions(), 0u);
+  EXPECT_EQ(refused(), 0u);
 }
 
 TEST_P(BlockScratchOf, LoopsAreOfKnownLength) {

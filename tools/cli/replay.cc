@@ -92,6 +92,7 @@ class Replay {
         device_(profile_, pool_),
         jobs_(device_, options.counters) {
     device_.set_first_submit(options.first_submit);
+    device_.set_compares_memory(options.hash || options.compare);
     begin_comparisons();
   }
 

@@ -92,7 +92,7 @@ class FrontEnd {
   std::optional<BlockLookups> find_lookups(const char** why) {
     execute(why);
     if (why_ != nullptr) return {};
-    return BlockLookups{lookups_.found(), uniforms_.found(), {}};
+    return BlockLookups{lookups_.found(), uniforms_.found(), {}, has_scratch_};
   }
 
  private:
@@ -106,6 +106,7 @@ class FrontEnd {
     test_depth();
     execute_all();
     if (why_ == nullptr && key_.is_late && !depth_configuration_) refuse("no depth, which tests wait for");
+    if (why_ == nullptr && !scratch_.is_all_loaded()) refuse("stores that nothing loads");
     if (why_ == nullptr && graph_.is_full()) refuse("too many operations");
     if (uniforms_.count() > kMostUniforms || uniforms_.indirect().size() > kMostIndirect)
       refuse("many uniforms");
@@ -470,6 +471,7 @@ class FrontEnd {
     if (is_configured) scratch_.configure(uniforms_.known_word(uniforms_.take()));
     const uint8_t configuration = scratch_.take_configuration();
     if (lookups_.has_parameters()) return refuse("parameters of memory");
+    has_scratch_ = true;
     if (finds_) return uniforms_.know_all_of(address);
     Value loaded;
     const Value lanes = lookups_.lanes((configuration & kPerPixel) != 0) & exec;
@@ -569,6 +571,7 @@ class FrontEnd {
   Lookups lookups_;
   UniformStreams uniforms_;
   Scratch scratch_;
+  bool has_scratch_ = false;
   bool branches_ = false;                                    // the branch that was executed last
   uint32_t varyings_ = 0, instructions_ = 0, specials_ = 0;  // that came so far
 };

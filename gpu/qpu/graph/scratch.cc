@@ -92,15 +92,20 @@ const char* Scratch::access(uint8_t configuration, Value address, Value exec, Va
   const auto found = stored_.find(of.constant);
   if (data.empty()) {
     if (found == stored_.end()) return "scratch that was not stored";
-    *loaded = found->second;
+    *loaded = found->second.value;
+    found->second.is_loaded = true;
     return nullptr;
   }
   // In other lanes stands what nobody knows, or what was stored before.
   if (found == stored_.end())
-    stored_.emplace(of.constant, data[0]);
+    stored_[of.constant] = {data[0]};
   else
-    found->second = choose(exec, data[0], found->second);
+    found->second.value = choose(exec, data[0], found->second.value);
   return nullptr;
+}
+
+bool Scratch::is_all_loaded() const {
+  return std::all_of(stored_.begin(), stored_.end(), [](const auto& line) { return line.second.is_loaded; });
 }
 
 }  // namespace v3d::qpu::graph

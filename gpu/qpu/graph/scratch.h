@@ -3,8 +3,8 @@
 /// What it stored there is what it loads, so that a graph needs no memory.
 ///
 /// That counts on nobody else who looks: threads have parts of their own, as long as K holds all that one
-/// reaches, each c is a line of 64 bytes, and what a thread finds there it has stored itself. What does not
-/// keep to this, is refused.
+/// reaches, each c is a line of 64 bytes, and what a thread finds there it has stored itself, and loads again.
+/// What does not keep to this, is refused.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +33,8 @@ class Scratch {
   /// @param loaded  set, or no node: it was a store
   /// @return  null, or why it is none
   const char* access(uint8_t configuration, Value address, Value exec, Value* loaded);
+  /// Else somebody may want what was stored.
+  bool is_all_loaded() const;
 
  private:
   /// `constant + t * of_thread + e * of_lane`.
@@ -48,7 +50,11 @@ class Scratch {
   std::vector<Value> data_;
   uint32_t config_ = ~0u;
   std::map<Id, Affine> known_;
-  std::map<uint32_t, Value> stored_;               // by the constant part of its address
+  struct Line {
+    Value value;
+    bool is_loaded = false;
+  };
+  std::map<uint32_t, Line> stored_;                // by the constant part of its address
   uint32_t first_ = 0, last_ = 0, of_thread_ = 0;  // of all accesses
   bool has_any_ = false;
 };

@@ -127,6 +127,7 @@ struct BlockLookups {
   std::vector<BlockLookup> lookups;  ///< kMostLookups at most
   std::vector<uint16_t> known;       ///< numbers of uniforms, kMostKnown at most
   std::vector<uint64_t> words;       ///< as BlockCode::words()
+  bool has_scratch = false;          ///< memory that the program stores to, and functions do not
   static constexpr size_t kMostLookups = 32, kMostKnown = 128;
 };
 
