@@ -83,6 +83,10 @@ void Emitter::spread(const Vector& to, uint32_t bits) {
 void Emitter::spread_word(const Vector& to, Id id) {
   const Node& node = graph_[id];
   if (node.op == Op::kConst) return spread(to, node.immediate);
+  if (node.op == Op::kUniformWord && uniforms_are_spread_) {
+    masm_.Ldr(to.Q(), operand_of(home_of(node)));
+    return;
+  }
   masm_.Ldr(to.S(), operand_of(home_of(node)));
   masm_.Dup(to, to, 0);
 }
