@@ -35,7 +35,7 @@ bool BlockFunctions::begin_draw(const PreparedDraw& draw, tlb::TileBuffer& tile,
   }
   const bool final_section = draw.record().fs.final_section;
   const qpu::BlockLookups* const lookups = draw.program->block_lookups(job_.memory, final_section);
-  if (lookups == nullptr || (!lookups->lookups.empty() && is_sparse(*draw.program))) return false;
+  if (lookups == nullptr) return false;
   tile_ = &tile;
   draw_ = &draw;
   thread_ = &thread;
@@ -69,27 +69,10 @@ const char* BlockFunctions::describe(const PreparedDraw& draw, tlb::TileBuffer& 
 uint64_t BlockFunctions::end_draw() {
   flush();
   const uint64_t passed = std::exchange(run_.passed, 0);
-  Filling& filling = filling_of(*draw_->program);
-  filling.passed += passed;
-  filling.shaded += run_.shaded;
   if (!takes_tested_) tile_->add_passed(passed);
   const uint64_t instructions = std::exchange(run_.shaded, 0) * code_->instructions();
   draw_->program->count(*thread_, {.compiled = instructions});
   return instructions;
-}
-
-BlockFunctions::Filling& BlockFunctions::filling_of(const qpu::Program& program) {
-  Filling& filling = fillings_[program.entry() / qpu::Chunk::kBytes % fillings_.size()];
-  if (filling.program != &program) filling = {.program = &program};
-  return filling;
-}
-
-/// Lookups take long, and as long for one pixel of a block as for all: where triangles are small it is worth
-/// it that their quads wait for those of others.
-bool BlockFunctions::is_sparse(const qpu::Program& program) {
-  constexpr uint64_t kEnough = 128, kPixelsOfBlock = 10;
-  const Filling& filling = filling_of(program);
-  return filling.shaded >= kEnough && filling.passed < filling.shaded * kPixelsOfBlock;
 }
 
 void BlockFunctions::set_primitive(PrimitiveSetup& setup) {
