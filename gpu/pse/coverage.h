@@ -95,8 +95,6 @@ class TileCoverage {
     for (int k = 0; k < kEdges; ++k) {
       a_[k] = static_cast<int32_t>(edges[k].a);
       b_[k] = static_cast<int32_t>(edges[k].b);
-      min_step_[k] = std::min(a_[k], 0) + std::min(b_[k], 0);
-      max_step_[k] = std::max(a_[k], 0) + std::max(b_[k], 0);
       low_[k] = static_cast<int32_t>(kClamp);
       high_[k] = static_cast<int32_t>(-kClamp);
       for (int s = 0; s < kSamples; ++s) {
@@ -107,8 +105,19 @@ class TileCoverage {
         low_[k] = std::min(low_[k], base_[k][s]);
         high_[k] = std::max(high_[k], base_[k][s]);
       }
-      steps_[k] = a_[k] * kColumn + b_[k] * kRow;
-      pixel_[k] = permute(steps_[k], kBlockX + 4 * kBlockY);
+      set_steps(k);
+    }
+  }
+  /// Of one sample, by what it is made of in pixels: the steps to the next column and row, and the values at
+  /// the first pixel of the tile, within 2^30.
+  TileCoverage(const std::array<int32_t, kEdges>& a, const std::array<int32_t, kEdges>& b,
+               const std::array<int32_t, kEdges>& base) requires(kSamples == 1) {
+    for (int k = 0; k < kEdges; ++k) {
+      const auto n = static_cast<size_t>(k);
+      a_[k] = a[n];
+      b_[k] = b[n];
+      low_[k] = high_[k] = base_[k][0] = base[n];
+      set_steps(k);
     }
   }
 
@@ -148,6 +157,14 @@ class TileCoverage {
   }
 
  private:
+  /// Those of edge k, whose a_ and b_ are known.
+  void set_steps(int k) {
+    min_step_[k] = std::min(a_[k], 0) + std::min(b_[k], 0);
+    max_step_[k] = std::max(a_[k], 0) + std::max(b_[k], 0);
+    steps_[k] = a_[k] * kColumn + b_[k] * kRow;
+    pixel_[k] = permute(steps_[k], kBlockX + 4 * kBlockY);
+  }
+
   static constexpr int kDirectBlocks = 4;
   static constexpr LanesI kColumn = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
   static constexpr LanesI kRow = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};
