@@ -17,7 +17,6 @@ namespace v3d::pse {
 namespace {
 
 constexpr uint32_t kMostComponents = 64;
-constexpr uint32_t kQuadBytes = 16;
 
 }  // namespace
 
@@ -86,13 +85,6 @@ void BlockFunctions::set_primitive(PrimitiveSetup& setup) {
   run_.r = plane(setup.r);
   run_.coefficients = &setup.coefficients;
   run_.back_facing = setup.back_facing ? kAllLanes : 0;
-}
-
-void BlockFunctions::add(PrimitiveSetup& setup, int x, int y, LaneMask pixels) {
-  if (count_ == 0 || setup_ != &setup) set_primitive(setup);
-  const uint32_t quad = static_cast<uint32_t>(y >> 1) * quads_of_row_ + static_cast<uint32_t>(x >> 1);
-  blocks_[count_++] = {x, y, quad * kQuadBytes, pixels};
-  if (count_ == kMostBlocks) run();
 }
 
 void BlockFunctions::run() {

@@ -38,7 +38,12 @@ class BlockFunctions {
   bool takes_tested() const { return takes_tested_; }
   /// @param x, y  relative to the tile
   /// @param setup  stays as it is until flush()
-  void add(PrimitiveSetup& setup, int x, int y, LaneMask pixels);
+  void add(PrimitiveSetup& setup, int x, int y, LaneMask pixels) {
+    if (count_ == 0 || setup_ != &setup) set_primitive(setup);
+    const uint32_t quad = static_cast<uint32_t>(y >> 1) * quads_of_row_ + static_cast<uint32_t>(x >> 1);
+    blocks_[count_++] = {x, y, quad * kQuadBytes, pixels};
+    if (count_ == kMostBlocks) run();
+  }
   /// Draws what was added.
   void flush() {
     if (count_ != 0) run();
@@ -46,6 +51,7 @@ class BlockFunctions {
 
  private:
   static constexpr size_t kMostBlocks = 64, kMostUniforms = 512;
+  static constexpr uint32_t kQuadBytes = 16;
 
   /// @return  null, or what no function has
   const char* describe(const PreparedDraw& draw, tlb::TileBuffer& tile, qpu::BlockKey& key);

@@ -445,7 +445,7 @@ void TileRenderer::State::cover_blocks(const TileCoverage<kSamples, kEdges>& cov
       },
       [&](int x, int y) {
         covered = true;
-        stage.add_whole_block(setup, tile_x + x, tile_y + y, whole);
+        stage.add_covered_block(setup, tile_x + x, tile_y + y, whole);
       });
 }
 
