@@ -37,6 +37,9 @@ class FragmentStage {
   /// Executes what is left of the draw. False when the job is to stop.
   bool end_draw();
 
+  /// Whether nobody sees batches of the draw: its blocks go to a function.
+  bool has_function() const { return has_function_; }
+
   /// A set-up that no waiting quad refers to; the caller fills it before it adds blocks.
   int free_setup();
   PrimitiveSetup& setup(int index) { return setups_[static_cast<size_t>(index)]; }

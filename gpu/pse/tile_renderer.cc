@@ -430,23 +430,26 @@ template <int kSamples, int kEdges>
 void TileRenderer::State::cover_blocks(const TileCoverage<kSamples, kEdges>& coverage, const Rect& area,
                                        int setup) {
   const Lanes whole = splat(sample_bits);
-  coverage.blocks(
-      area, window_cuts || kEdges > 3,
-      [&](int x, int y, const std::array<LaneMask, kSamples>& masks) {
-        if constexpr (kSamples == 1) {
-          covered = true;
-          stage.add_block(setup, tile_x + x, tile_y + y, masks[0], sample_bits);
-        } else {
-          Lanes bits = {};
-          for (uint32_t s = 0; s < kSamples; ++s)
-            bits |= select(masks[s], splat(sample_bits & (1u << s)), Lanes{});
-          add_block(setup, x, y, bits);
-        }
-      },
-      [&](int x, int y) {
-        covered = true;
-        stage.add_covered_block(setup, tile_x + x, tile_y + y, whole);
-      });
+  const bool cuts = window_cuts || kEdges > 3;
+  const auto emit_part = [&](int x, int y, const std::array<LaneMask, kSamples>& masks) {
+    if constexpr (kSamples == 1) {
+      covered = true;
+      stage.add_block(setup, tile_x + x, tile_y + y, masks[0], sample_bits);
+    } else {
+      Lanes bits = {};
+      for (uint32_t s = 0; s < kSamples; ++s)
+        bits |= select(masks[s], splat(sample_bits & (1u << s)), Lanes{});
+      add_block(setup, x, y, bits);
+    }
+  };
+  const auto emit_whole = [&](int x, int y) {
+    covered = true;
+    stage.add_covered_block(setup, tile_x + x, tile_y + y, whole);
+  };
+  if (kSamples == 1 && stage.has_function())
+    coverage.blocks_in_any_order(area, cuts, emit_part, emit_whole);
+  else
+    coverage.blocks(area, cuts, emit_part, emit_whole);
 }
 
 void TileRenderer::State::cover_bitmap(const TileBitmap& bitmap, int setup) {

@@ -135,15 +135,19 @@ class TriangleGroupTest : public testing::Test {
 
   static Blocks covered_blocks(const TileCoverage<1, 3>& coverage, const Rect& area,
                                const TileWindow& place) {
-    Blocks blocks;
-    coverage.blocks(
-        area, !of_whole_blocks(place.window),
-        [&](int x, int y, const std::array<LaneMask, 1>& masks) {
-          blocks[{x, y}] = masks[0];
-        },
-        [&](int x, int y) {
-          blocks[{x, y}] = kAllLanes;
-        });
+    Blocks blocks, others;
+    const auto emit_to = [](Blocks& to) {
+      return [&to](int x, int y, const std::array<LaneMask, 1>& masks) {
+        EXPECT_TRUE(to.insert({{x, y}, masks[0]}).second) << x << ", " << y;
+      };
+    };
+    const auto whole_to = [](Blocks& to) {
+      return [&to](int x, int y) { EXPECT_TRUE(to.insert({{x, y}, kAllLanes}).second) << x << ", " << y; };
+    };
+    const bool cuts = !of_whole_blocks(place.window);
+    coverage.blocks(area, cuts, emit_to(blocks), whole_to(blocks));
+    coverage.blocks_in_any_order(area, cuts, emit_to(others), whole_to(others));
+    EXPECT_EQ(blocks, others);
     return blocks;
   }
 
