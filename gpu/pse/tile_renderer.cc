@@ -242,7 +242,7 @@ int TileRenderer::State::open_group_setup(const draw::Primitive& p, size_t lane)
   setup.back_facing = p.back_facing;
   VaryingSource& source = setup.source;
   set_source(p, source);
-  source.spread = group.weights(lane);
+  group.get_weights(lane, source.spread);
   for (size_t k = 0; k < 3; ++k) {
     source.r[k] = group.corner_r(k, lane);
     source.weights[k] = nullptr;

@@ -186,12 +186,16 @@ TileCoverage<1, 3> TriangleGroup::coverage(size_t lane) const {
                             {edge_c_[0][lane], edge_c_[1][lane], edge_c_[2][lane]});
 }
 
-Weights TriangleGroup::weights(size_t lane) const {
-  return {anchor_x_[lane],
-          anchor_y_[lane],
-          scale_[lane],
-          {WeightPlane{0, weight_x_[0][lane], weight_y_[0][lane]},
-           WeightPlane{0, weight_x_[1][lane], weight_y_[1][lane]}}};
+/// Number by number, not by way of a copy: who copies as a whole what was just stored number by number waits.
+void TriangleGroup::get_weights(size_t lane, Weights& to) const {
+  to.anchor_x = anchor_x_[lane];
+  to.anchor_y = anchor_y_[lane];
+  to.scale = scale_[lane];
+  for (size_t k = 0; k < 2; ++k) {
+    to.plane[k].value = 0;
+    to.plane[k].step_x = weight_x_[k][lane];
+    to.plane[k].step_y = weight_y_[k][lane];
+  }
 }
 
 }  // namespace v3d::pse

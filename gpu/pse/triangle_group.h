@@ -41,7 +41,7 @@ class TriangleGroup {
   /// Pixels of a block, in the order of kBlockX and kBlockY.
   LaneMask pixels(size_t block, size_t lane) const { return static_cast<LaneMask>(pixels_[block][lane]); }
   // And of medium ones:
-  Weights weights(size_t lane) const;
+  void get_weights(size_t lane, Weights& to) const;
   LinearPlane z(size_t lane) const { return z_.at(lane); }
   LinearPlane r(size_t lane) const { return r_.at(lane); }
   float corner_r(size_t corner, size_t lane) const { return corner_r_[corner][lane]; }

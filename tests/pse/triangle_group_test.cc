@@ -104,7 +104,8 @@ class TriangleGroupTest : public testing::Test {
       if (const LaneMask pixels = group_.pixels(block, lane))
         blocks[{group_.left(lane) + (block & 1 ? 4 : 0), group_.top(lane) + (block & 2 ? 4 : 0)}] = pixels;
     ASSERT_EQ(blocks, expected);
-    const Weights weights = group_.weights(lane);
+    Weights weights;
+    group_.get_weights(lane, weights);
     ASSERT_TRUE(same_bits(weights, geometry.weights));
     const auto& [a, b, c] = corners_[lane];
     expect_plane(group_.z(lane), make_plane(geometry.weights, a.z + 0.0, double{b.z} - double{a.z},
