@@ -17,7 +17,6 @@ namespace v3d::pse {
 namespace {
 
 constexpr uint32_t kMostComponents = 64;
-constexpr uint32_t kQuadBytes = 16;
 
 }  // namespace
 
@@ -35,7 +34,7 @@ bool BlockFunctions::begin_draw(const PreparedDraw& draw, tlb::TileBuffer& tile,
   }
   const bool final_section = draw.record().fs.final_section;
   const qpu::BlockLookups* const lookups = draw.program->block_lookups(job_.memory, final_section);
-  if (lookups == nullptr || (!lookups->lookups.empty() && is_sparse(*draw.program))) return false;
+  if (lookups == nullptr) return false;
   if (lookups->has_scratch && job_.compares_memory) return false;
   tile_ = &tile;
   draw_ = &draw;
@@ -71,27 +70,10 @@ const char* BlockFunctions::describe(const PreparedDraw& draw, tlb::TileBuffer& 
 uint64_t BlockFunctions::end_draw() {
   flush();
   const uint64_t passed = std::exchange(run_.passed, 0);
-  Filling& filling = filling_of(*draw_->program);
-  filling.passed += passed;
-  filling.shaded += run_.shaded;
   if (!takes_tested_) tile_->add_passed(passed);
   const uint64_t instructions = std::exchange(run_.shaded, 0) * code_->instructions();
   draw_->program->count(*thread_, {.compiled = instructions});
   return instructions;
-}
-
-BlockFunctions::Filling& BlockFunctions::filling_of(const qpu::Program& program) {
-  Filling& filling = fillings_[program.entry() / qpu::Chunk::kBytes % fillings_.size()];
-  if (filling.program != &program) filling = {.program = &program};
-  return filling;
-}
-
-/// Lookups take long, and as long for one pixel of a block as for all: where triangles are small it is worth
-/// it that their quads wait for those of others.
-bool BlockFunctions::is_sparse(const qpu::Program& program) {
-  constexpr uint64_t kEnough = 128, kPixelsOfBlock = 10;
-  const Filling& filling = filling_of(program);
-  return filling.shaded >= kEnough && filling.passed < filling.shaded * kPixelsOfBlock;
 }
 
 void BlockFunctions::set_primitive(PrimitiveSetup& setup) {
@@ -105,13 +87,6 @@ void BlockFunctions::set_primitive(PrimitiveSetup& setup) {
   run_.r = plane(setup.r);
   run_.coefficients = &setup.coefficients;
   run_.back_facing = setup.back_facing ? kAllLanes : 0;
-}
-
-void BlockFunctions::add(PrimitiveSetup& setup, int x, int y, LaneMask pixels) {
-  if (count_ == 0 || setup_ != &setup) set_primitive(setup);
-  const uint32_t quad = static_cast<uint32_t>(y >> 1) * quads_of_row_ + static_cast<uint32_t>(x >> 1);
-  blocks_[count_++] = {x, y, quad * kQuadBytes, pixels};
-  if (count_ == kMostBlocks) run();
 }
 
 void BlockFunctions::run() {

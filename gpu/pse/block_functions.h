@@ -38,7 +38,12 @@ class BlockFunctions {
   bool takes_tested() const { return takes_tested_; }
   /// @param x, y  relative to the tile
   /// @param setup  stays as it is until flush()
-  void add(PrimitiveSetup& setup, int x, int y, LaneMask pixels);
+  void add(PrimitiveSetup& setup, int x, int y, LaneMask pixels) {
+    if (count_ == 0 || setup_ != &setup) set_primitive(setup);
+    const uint32_t quad = static_cast<uint32_t>(y >> 1) * quads_of_row_ + static_cast<uint32_t>(x >> 1);
+    blocks_[count_++] = {x, y, quad * kQuadBytes, pixels};
+    if (count_ == kMostBlocks) run();
+  }
   /// Draws what was added.
   void flush() {
     if (count_ != 0) run();
@@ -46,18 +51,10 @@ class BlockFunctions {
 
  private:
   static constexpr size_t kMostBlocks = 64;
+  static constexpr uint32_t kQuadBytes = 16;
 
   /// @return  null, or what no function has
   const char* describe(const PreparedDraw& draw, tlb::TileBuffer& tile, qpu::BlockKey& key);
-  /// What functions did for draws of a program.
-  struct Filling {
-    const qpu::Program* program = nullptr;
-    uint64_t passed = 0, shaded = 0;  ///< as in BlockRun
-  };
-  /// The program's, or one that is taken from another.
-  Filling& filling_of(const qpu::Program& program);
-  bool is_sparse(const qpu::Program& program);
-
   void set_primitive(PrimitiveSetup& setup);
   void run();
   void run_looking_up();
@@ -85,7 +82,6 @@ class BlockFunctions {
   std::array<qpu::Block, kMostBlocks> blocks_;
   std::array<float, qpu::kBlendConstants> constants_{};
   std::array<uint32_t, qpu::kFirstIndirect + qpu::kMostIndirect> uniforms_;
-  std::array<Filling, 16> fillings_;  // by program, in this job
   qpu::BlockKey key_;
   std::vector<qpu::BlockTexture> textures_;  // of the draw, each once
 };

@@ -95,8 +95,6 @@ class TileCoverage {
     for (int k = 0; k < kEdges; ++k) {
       a_[k] = static_cast<int32_t>(edges[k].a);
       b_[k] = static_cast<int32_t>(edges[k].b);
-      min_step_[k] = std::min(a_[k], 0) + std::min(b_[k], 0);
-      max_step_[k] = std::max(a_[k], 0) + std::max(b_[k], 0);
       low_[k] = static_cast<int32_t>(kClamp);
       high_[k] = static_cast<int32_t>(-kClamp);
       for (int s = 0; s < kSamples; ++s) {
@@ -107,8 +105,19 @@ class TileCoverage {
         low_[k] = std::min(low_[k], base_[k][s]);
         high_[k] = std::max(high_[k], base_[k][s]);
       }
-      steps_[k] = a_[k] * kColumn + b_[k] * kRow;
-      pixel_[k] = permute(steps_[k], kBlockX + 4 * kBlockY);
+      set_steps(k);
+    }
+  }
+  /// Of one sample, by what it is made of in pixels: the steps to the next column and row, and the values at
+  /// the first pixel of the tile, within 2^30.
+  TileCoverage(const std::array<int32_t, kEdges>& a, const std::array<int32_t, kEdges>& b,
+               const std::array<int32_t, kEdges>& base) requires(kSamples == 1) {
+    for (int k = 0; k < kEdges; ++k) {
+      const auto n = static_cast<size_t>(k);
+      a_[k] = a[n];
+      b_[k] = b[n];
+      low_[k] = high_[k] = base_[k][0] = base[n];
+      set_steps(k);
     }
   }
 
@@ -127,15 +136,7 @@ class TileCoverage {
               emit);
       return;
     }
-    const auto macro = [&](int macro_x, int macro_y) {
-      const Cells cells = values<4>(macro_x, macro_y);
-      for_cells<4>(window, cuts, macro_x, macro_y, cells, [&](int x, int y, bool all, uint32_t cell) {
-        if (all) return whole(x, y);
-        block(
-            window, cuts, x, y, [&](int k) { return permute(cells[static_cast<size_t>(k)], splat(cell)); },
-            emit);
-      });
-    };
+    const auto macro = [&](int x, int y) { macro_block(window, cuts, x, y, emit, whole); };
     const int macro_left = left & ~15, macro_top = top & ~15;
     if (window.right - macro_left <= 32 && window.bottom - macro_top <= 16) {
       for (int x = macro_left; x < window.right; x += 16) macro(x, macro_top);
@@ -147,7 +148,39 @@ class TileCoverage {
     });
   }
 
+  /// The same, where it does not matter to anybody in which order blocks come.
+  template <typename Emit, typename Whole>
+  void blocks_in_any_order(const Rect& window, bool cuts, Emit&& emit, Whole&& whole) const {
+    constexpr int kMacro = 16, kFew = 2 * kMacro;
+    const int left = window.left & ~3, top = window.top & ~3, width = window.right - left,
+              height = window.bottom - top;
+    const bool is_direct = (width + 3) / 4 * ((height + 3) / 4) <= kDirectBlocks;
+    if (is_direct || width > kFew || height > kFew) return blocks(window, cuts, emit, whole);
+    for (int y = top; y < window.bottom; y += kMacro)
+      for (int x = left; x < window.right; x += kMacro) macro_block(window, cuts, x, y, emit, whole);
+  }
+
  private:
+  /// 16 blocks, from (x0, y0) on.
+  template <typename Emit, typename Whole>
+  void macro_block(const Rect& window, bool cuts, int x0, int y0, Emit&& emit, Whole&& whole) const {
+    const Cells cells = values<4>(x0, y0);
+    for_cells<4>(window, cuts, x0, y0, cells, [&](int x, int y, bool all, uint32_t cell) {
+      if (all) return whole(x, y);
+      block(
+          window, cuts, x, y, [&](int k) { return permute(cells[static_cast<size_t>(k)], splat(cell)); },
+          emit);
+    });
+  }
+
+  /// Those of edge k, whose a_ and b_ are known.
+  void set_steps(int k) {
+    min_step_[k] = std::min(a_[k], 0) + std::min(b_[k], 0);
+    max_step_[k] = std::max(a_[k], 0) + std::max(b_[k], 0);
+    steps_[k] = a_[k] * kColumn + b_[k] * kRow;
+    pixel_[k] = permute(steps_[k], kBlockX + 4 * kBlockY);
+  }
+
   static constexpr int kDirectBlocks = 4;
   static constexpr LanesI kColumn = {0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2, 3};
   static constexpr LanesI kRow = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3};

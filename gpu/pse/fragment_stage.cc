@@ -221,12 +221,6 @@ int FragmentStage::free_setup() {
   return std::countr_zero(~(untested_.setups() | tested_.setups()));
 }
 
-void FragmentStage::add_to_function(int setup, int x, int y, LaneMask pixels) {
-  if (functions_.takes_tested()) pixels = tested_pixels(setup, x, y, pixels);
-  if (pixels == 0) return;
-  functions_.add(setups_[static_cast<size_t>(setup)], x - tile_x_, y - tile_y_, pixels);
-}
-
 /// Early tests that functions do not have, in a frame of one sample.
 LaneMask FragmentStage::tested_pixels(int setup, int x, int y, LaneMask pixels) {
   fill_block(setup, position_in_tile(x, y), x, y, select(pixels, splat(1u), Lanes{}));
@@ -237,7 +231,6 @@ LaneMask FragmentStage::tested_pixels(int setup, int x, int y, LaneMask pixels) 
 }
 
 void FragmentStage::add_whole_block(int setup, int x, int y, const Lanes& coverage) {
-  if (has_function_) return add_to_function(setup, x, y, nonzero(coverage));
   const uint32_t block = position_in_tile(x, y);
   if (untested_.may_be_in(block) && untested_.covers_block(block, block_coverage(coverage))) test_waiting();
   fill_block(setup, block, x, y, coverage);

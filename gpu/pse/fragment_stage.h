@@ -37,6 +37,9 @@ class FragmentStage {
   /// Executes what is left of the draw. False when the job is to stop.
   bool end_draw();
 
+  /// Whether nobody sees batches of the draw: its blocks go to a function.
+  bool has_function() const { return has_function_; }
+
   /// A set-up that no waiting quad refers to; the caller fills it before it adds blocks.
   int free_setup();
   PrimitiveSetup& setup(int index) { return setups_[static_cast<size_t>(index)]; }
@@ -47,6 +50,10 @@ class FragmentStage {
   void add_block(int setup, int x, int y, LaneMask pixels, uint32_t samples);
   /// The same where every quad has coverage.
   void add_whole_block(int setup, int x, int y, const Lanes& coverage);
+  /// The same of one that is covered as a whole.
+  void add_covered_block(int setup, int x, int y, const Lanes& coverage) {
+    has_function_ ? add_to_function(setup, x, y, kAllLanes) : add_whole_block(setup, x, y, coverage);
+  }
 
  private:
   static constexpr int kSetups = 16;  // more than the quads that can wait
@@ -54,7 +61,10 @@ class FragmentStage {
 
   void begin_program();
   void begin_varyings();
-  void add_to_function(int setup, int x, int y, LaneMask pixels);
+  void add_to_function(int setup, int x, int y, LaneMask pixels) {
+    if (functions_.takes_tested() && (pixels = tested_pixels(setup, x, y, pixels)) == 0) return;
+    functions_.add(setups_[static_cast<size_t>(setup)], x - tile_x_, y - tile_y_, pixels);
+  }
   LaneMask tested_pixels(int setup, int x, int y, LaneMask pixels);
 
   struct Position;

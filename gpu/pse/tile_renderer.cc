@@ -93,7 +93,9 @@ struct TileRenderer::State {
   void primitive(const draw::Primitive& p);
   void draw_primitive(const draw::Primitive& p);
   void triangles(std::span<const draw::ListEntry> entries);
+  int open_group_setup(const draw::Primitive& p, size_t lane);
   void small_triangle(const draw::Primitive& p, size_t lane);
+  void medium_triangle(const draw::Primitive& p, size_t lane);
   void polygon(const draw::Primitive& p, std::span<const Corner> corners,
                const draw::ClippedPolygon* clipped);
   double triangle_offset(const draw::Primitive& p) const;
@@ -112,6 +114,8 @@ struct TileRenderer::State {
   void cover(const Geometry& geometry, int setup);
   template <int kSamples, int kEdges>
   void cover_blocks(const Geometry& geometry, const Rect& area, int setup);
+  template <int kSamples, int kEdges>
+  void cover_blocks(const TileCoverage<kSamples, kEdges>& coverage, const Rect& area, int setup);
   void cover_bitmap(const TileBitmap& bitmap, int setup);
   void add_block(int setup, int x, int y, const Lanes& bits);
 };
@@ -218,12 +222,17 @@ void TileRenderer::State::triangles(std::span<const draw::ListEntry> entries) {
   uint32_t left = ((1u << entries.size()) - 1) & (~uint32_t{group.small()} | drawn);
   for (; left != 0; left &= left - 1) {
     const auto lane = static_cast<size_t>(std::countr_zero(left));
-    (drawn >> lane) & 1 ? small_triangle(*of[lane], lane) : primitive(*of[lane]);
+    if ((drawn >> lane) & 1)
+      small_triangle(*of[lane], lane);
+    else if ((group.medium() >> lane) & 1)
+      medium_triangle(*of[lane], lane);
+    else
+      primitive(*of[lane]);
   }
 }
 
-/// What primitive() does, for one that the group has set up and that covers pixels.
-void TileRenderer::State::small_triangle(const draw::Primitive& p, size_t lane) {
+/// Of one that the group has set up.
+int TileRenderer::State::open_group_setup(const draw::Primitive& p, size_t lane) {
   job.moved();
   const int index = stage.free_setup();
   PrimitiveSetup& setup = stage.setup(index);
@@ -233,18 +242,32 @@ void TileRenderer::State::small_triangle(const draw::Primitive& p, size_t lane) 
   setup.back_facing = p.back_facing;
   VaryingSource& source = setup.source;
   set_source(p, source);
-  source.spread = group.weights(lane);
+  group.get_weights(lane, source.spread);
   for (size_t k = 0; k < 3; ++k) {
     source.r[k] = group.corner_r(k, lane);
     source.weights[k] = nullptr;
   }
   setup.varyings_ready = false;
+  return index;
+}
+
+/// What primitive() does, for one that the group has set up and that covers pixels.
+void TileRenderer::State::small_triangle(const draw::Primitive& p, size_t lane) {
+  const int index = open_group_setup(p, lane);
   for (size_t block = 0; block < TriangleGroup::kBlocks; ++block) {
     const LaneMask pixels = group.pixels(block, lane);
     if (pixels == 0) continue;
     const int x = group.left(lane) + (block & 1 ? 4 : 0), y = group.top(lane) + (block & 2 ? 4 : 0);
     stage.add_block(index, tile_x + x, tile_y + y, pixels, sample_bits);
   }
+}
+
+/// The same for one of more blocks, which may cover none.
+void TileRenderer::State::medium_triangle(const draw::Primitive& p, size_t lane) {
+  covered = false;
+  if (sample_bits != 0) cover_blocks<1, 3>(group.coverage(lane), group.area(lane), open_group_setup(p, lane));
+  ++counts[perf::kFepPrimitivesPixels];
+  counts[perf::kFepPrimitivesNoPixels] += !covered;
 }
 
 /// Draws one primitive and counts it.
@@ -400,24 +423,33 @@ void TileRenderer::State::cover_blocks(const Geometry& geometry, const Rect& are
   const TileCoverage<kSamples, kEdges> coverage(geometry.edges.data(), tile_x, tile_y,
                                                 kSamples == 4 ? kSampleX.data() : kCenter,
                                                 kSamples == 4 ? kSampleY.data() : kCenter);
+  cover_blocks<kSamples, kEdges>(coverage, area, setup);
+}
+
+template <int kSamples, int kEdges>
+void TileRenderer::State::cover_blocks(const TileCoverage<kSamples, kEdges>& coverage, const Rect& area,
+                                       int setup) {
   const Lanes whole = splat(sample_bits);
-  coverage.blocks(
-      area, window_cuts || kEdges > 3,
-      [&](int x, int y, const std::array<LaneMask, kSamples>& masks) {
-        if constexpr (kSamples == 1) {
-          covered = true;
-          stage.add_block(setup, tile_x + x, tile_y + y, masks[0], sample_bits);
-        } else {
-          Lanes bits = {};
-          for (uint32_t s = 0; s < kSamples; ++s)
-            bits |= select(masks[s], splat(sample_bits & (1u << s)), Lanes{});
-          add_block(setup, x, y, bits);
-        }
-      },
-      [&](int x, int y) {
-        covered = true;
-        stage.add_whole_block(setup, tile_x + x, tile_y + y, whole);
-      });
+  const bool cuts = window_cuts || kEdges > 3;
+  const auto emit_part = [&](int x, int y, const std::array<LaneMask, kSamples>& masks) {
+    if constexpr (kSamples == 1) {
+      covered = true;
+      stage.add_block(setup, tile_x + x, tile_y + y, masks[0], sample_bits);
+    } else {
+      Lanes bits = {};
+      for (uint32_t s = 0; s < kSamples; ++s)
+        bits |= select(masks[s], splat(sample_bits & (1u << s)), Lanes{});
+      add_block(setup, x, y, bits);
+    }
+  };
+  const auto emit_whole = [&](int x, int y) {
+    covered = true;
+    stage.add_covered_block(setup, tile_x + x, tile_y + y, whole);
+  };
+  if (kSamples == 1 && stage.has_function())
+    coverage.blocks_in_any_order(area, cuts, emit_part, emit_whole);
+  else
+    coverage.blocks(area, cuts, emit_part, emit_whole);
 }
 
 void TileRenderer::State::cover_bitmap(const TileBitmap& bitmap, int setup) {

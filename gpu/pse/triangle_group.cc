@@ -10,7 +10,8 @@
 namespace v3d::pse {
 namespace {
 
-/// Sides of a small triangle in 1/64 px: edge functions around it then fit 32 bits.
+/// Sides of a triangle that is set up, in 1/64 px: edge functions around it, and in the tile, then fit 32
+/// bits.
 constexpr int32_t kMaxSide = 1 << 13;
 constexpr int kBlock = 4;  // pixels
 
@@ -52,7 +53,7 @@ Lanes pixels_inside(const Edges& edges, uint32_t x, uint32_t y) {
 
 void TriangleGroup::set_up(const PreparedDraw& draw, const draw::Primitive* const* triangles, LaneMask wanted,
                            int tile_x, int tile_y, const Rect& window) {
-  small_ = valid_ = covered_ = 0;
+  small_ = valid_ = covered_ = medium_ = 0;
   if (wanted == 0) return;
   Points p;
   std::array<LanesF, 3> z, r;
@@ -77,14 +78,14 @@ void TriangleGroup::set_up(const PreparedDraw& draw, const draw::Primitive* cons
                              as_uint(p.x[2] - p.x[0]) * as_uint(p.y[1] - p.y[0]));
   small_ = negative(small);
   cover(p, area, window);
-  if (covered_ == 0) return;
+  if ((covered_ | medium_) == 0) return;
   set_weights(p, area);
   // As open_setup() adds the depth offset: 0 for depths, which makes -0 positive, and none for 1/W.
   set_planes(z, 0.0, &z_);
   set_planes(r, -0.0, &r_);
 }
 
-/// Finds out which lanes of small_ are as small as that, and what they cover.
+/// Finds out which lanes of small_ are as small as that, and what they cover. Others become medium_.
 void TriangleGroup::cover(const Points& p, const LanesI& area, const Rect& window) {
   constexpr int kCenter = kSubpixels / 2, kReach = 2 * kBlock;
   // As covered_bounds().
@@ -94,10 +95,12 @@ void TriangleGroup::cover(const Points& p, const LanesI& area, const Rect& windo
                end_y = min(((max3(p.y) - kCenter) >> kSubpixelBits) + 1, splat_int(window.bottom));
   const LanesI left = first_x & ~(kBlock - 1), top = first_y & ~(kBlock - 1);
   const LanesI drawn_size = min(end_x - first_x, end_y - first_y), empty = less(drawn_size, splat_int(1));
+  const LaneMask all = small_, with_area = nonzero(as_uint(area));
   small_ &= negative(empty | less(max(end_x - left, end_y - top), splat_int(kReach + 1)));
-  valid_ = static_cast<LaneMask>(small_ & nonzero(as_uint(area)));
+  valid_ = static_cast<LaneMask>(small_ & with_area);
+  medium_ = static_cast<LaneMask>(all & ~small_ & with_area);
   const auto drawn = static_cast<LaneMask>(valid_ & ~negative(empty));
-  if (drawn == 0) return;
+  if ((drawn | medium_) == 0) return;
 
   Edges edges;
   const Lanes turned = as_uint(area >> 31);  // all ones where edges are to be turned round
@@ -111,6 +114,17 @@ void TriangleGroup::cover(const Points& p, const LanesI& area, const Rect& windo
                  as_uint(b) * as_uint(top * kSubpixels + kCenter - p.y[k]) + as_uint(right_or_bottom);
     edges.a[k] = as_uint(a) << kSubpixelBits;
     edges.b[k] = as_uint(b) << kSubpixelBits;
+    if (medium_ == 0) continue;
+    store(edge_a_[k], a);
+    store(edge_b_[k], b);
+    store(edge_c_[k], (as_int(edges.c[k]) >> kSubpixelBits) - a * left - b * top);
+  }
+  if (medium_ != 0) {
+    store(first_x_, first_x);
+    store(first_y_, first_y);
+    store(end_x_, end_x);
+    store(end_y_, end_y);
+    if (drawn == 0) return;
   }
   store(left_, left);
   store(top_, top);
@@ -166,12 +180,22 @@ void TriangleGroup::set_planes(const std::array<LanesF, 3>& at, double bias, Pla
   store_doubles(to->step_y, one_nan(weight(weight_y_[0]) * d1 + weight(weight_y_[1]) * d2));
 }
 
-Weights TriangleGroup::weights(size_t lane) const {
-  return {anchor_x_[lane],
-          anchor_y_[lane],
-          scale_[lane],
-          {WeightPlane{0, weight_x_[0][lane], weight_y_[0][lane]},
-           WeightPlane{0, weight_x_[1][lane], weight_y_[1][lane]}}};
+TileCoverage<1, 3> TriangleGroup::coverage(size_t lane) const {
+  return TileCoverage<1, 3>({edge_a_[0][lane], edge_a_[1][lane], edge_a_[2][lane]},
+                            {edge_b_[0][lane], edge_b_[1][lane], edge_b_[2][lane]},
+                            {edge_c_[0][lane], edge_c_[1][lane], edge_c_[2][lane]});
+}
+
+/// Number by number, not by way of a copy: who copies as a whole what was just stored number by number waits.
+void TriangleGroup::get_weights(size_t lane, Weights& to) const {
+  to.anchor_x = anchor_x_[lane];
+  to.anchor_y = anchor_y_[lane];
+  to.scale = scale_[lane];
+  for (size_t k = 0; k < 2; ++k) {
+    to.plane[k].value = 0;
+    to.plane[k].step_x = weight_x_[k][lane];
+    to.plane[k].step_y = weight_y_[k][lane];
+  }
 }
 
 }  // namespace v3d::pse

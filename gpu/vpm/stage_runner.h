@@ -24,6 +24,7 @@ struct Worker {
   RawVector<Lanes> input, output;
   std::unique_ptr<Vc4StageRunner> vc4;  ///< of programs of VideoCore IV
   uint64_t instructions = 0;
+  uint64_t in_functions = 0;  ///< that a VertexFunction executed for the draw
   /// What the thread was reset for: batches of the same program restart it.
   const char* stage = nullptr;
   GpuAddr code = 0;

@@ -16,6 +16,7 @@
 #include "gpu/vpm/packed_positions.h"
 #include "gpu/vpm/stage_runner.h"
 #include "gpu/vpm/vc4_stage.h"
+#include "gpu/vpm/vertex_function.h"
 
 namespace v3d::vpm {
 
@@ -24,6 +25,7 @@ struct VertexStages::State {
 
   const JobContext job;
   std::vector<Worker> workers;  // made for the first vertices
+  VertexFunction function;      // of the draw
   std::unordered_map<GpuAddr, std::shared_ptr<const qpu::Program>> programs;
   std::unordered_map<GpuAddr, std::shared_ptr<const qpu::vc4::Program>> vc4_programs;
 
@@ -33,6 +35,9 @@ struct VertexStages::State {
   static uint32_t rows_of(const draw::Draw& draw, Phase phase);
   template <typename Segment, typename Done>
   void run_batches(const draw::Draw& draw, Phase phase, const Segment& segment, const Done& done);
+  void run_thread(const StageProgram& stage, int slot, LaneMask live, uint32_t rows_in, Lanes* out,
+                  uint32_t rows_out);
+  void count_batches(const qpu::Program& program, uint32_t batches);
   ShadedVertices run_vertices(const draw::Draw& draw, Phase phase);
   void merge_counts();
 };
@@ -86,7 +91,31 @@ uint32_t VertexStages::State::rows_of(const draw::Draw& draw, Phase phase) {
   return 8u * (phase == Phase::kBin ? record.cs_output_sectors : record.vs_output_sectors);
 }
 
-/// @param segment  segment(batch, worker): where the batch writes its rows, which are 0
+/// One batch by the interpreter or compiled code. Rows that the program does not write are 0.
+void VertexStages::State::run_thread(const StageProgram& stage, int slot, LaneMask live, uint32_t rows_in,
+                                     Lanes* out, uint32_t rows_out) {
+  Worker& worker = workers[static_cast<size_t>(slot)];
+  std::fill_n(out, rows_out, Lanes{});
+  start_thread(job, stage, slot, live, &worker);
+  worker.thread.vpm_in = worker.input.data();
+  worker.thread.vpm_in_rows = rows_in;
+  worker.thread.vpm_out = out;
+  worker.thread.vpm_out_rows = rows_out;
+  finish_thread(job, stage, &worker);
+}
+
+/// Behind those of a draw.
+void VertexStages::State::count_batches(const qpu::Program& program, uint32_t batches) {
+  uint64_t instructions = 0;
+  for (Worker& w : workers) {
+    instructions += w.in_functions;
+    w.instructions += std::exchange(w.in_functions, 0);
+  }
+  program.count_compiled(instructions);
+  if (instructions == 0) program.count_batches(batches);
+}
+
+/// @param segment  segment(batch, worker): where the batch writes its rows
 /// @param done     done(batch, rows): it has
 template <typename Segment, typename Done>
 void VertexStages::State::run_batches(const draw::Draw& draw, Phase phase, const Segment& segment,
@@ -105,8 +134,9 @@ void VertexStages::State::run_batches(const draw::Draw& draw, Phase phase, const
   const StageProgram stage = is_vc4 ? StageProgram{} : program(name, code);
   const Vc4Stage stage_of_vc4 = is_vc4 ? vc4_stage(name, code) : Vc4Stage{};
   const auto count = static_cast<uint32_t>(draw.vertices.size());
-  const uint32_t rows = rows_of(draw, phase);
-  for_each_batch(job, (count + kLanes - 1) / kLanes, [&](uint32_t batch, int slot) {
+  const uint32_t rows = rows_of(draw, phase), batches = (count + kLanes - 1) / kLanes;
+  const bool has_function = !is_vc4 && function.begin(job, stage, fetcher.rows(), rows, workers[0].thread);
+  for_each_batch(job, batches, [&](uint32_t batch, int slot) {
     const host_time::DrawScope of(
         coordinate ? host_time::DrawScope::Phase::kBin : host_time::DrawScope::Phase::kRender,
         draw::host_key(record, draw.call));
@@ -115,21 +145,20 @@ void VertexStages::State::run_batches(const draw::Draw& draw, Phase phase, const
     const BatchRefs refs = batch_refs(draw, batch);
     fetcher.fetch(job.memory, refs, worker.input.data());
     if (job.work) fetcher.show(refs, batch_lanes(batch, count), job.work);
-    if (is_vc4) {
-      Lanes* const out = segment(batch, worker);
+    Lanes* const out = segment(batch, worker);
+    if (has_function) {
+      worker.in_functions += function.run(worker.input.data(), out);
+    } else if (is_vc4) {
+      std::fill_n(out, rows, Lanes{});
       const Lanes* const written =
           vc4_runner(worker).run(job, stage_of_vc4, worker.input.data(), fetcher.rows());
       unpack_positions(record, coordinate, written, out);
-      return done(batch, out);
+    } else {
+      run_thread(stage, slot, batch_lanes(batch, count), fetcher.rows(), out, rows);
     }
-    start_thread(job, stage, slot, batch_lanes(batch, count), &worker);
-    worker.thread.vpm_in = worker.input.data();
-    worker.thread.vpm_in_rows = fetcher.rows();
-    worker.thread.vpm_out = segment(batch, worker);
-    worker.thread.vpm_out_rows = rows;
-    finish_thread(job, stage, &worker);
-    done(batch, worker.thread.vpm_out);
+    done(batch, out);
   });
+  if (!is_vc4) count_batches(*stage.program, batches);
 }
 
 ShadedVertices VertexStages::State::run_vertices(const draw::Draw& draw, Phase phase) {
@@ -139,11 +168,7 @@ ShadedVertices VertexStages::State::run_vertices(const draw::Draw& draw, Phase p
   out.data.resize(size_t{(out.count + kLanes - 1) / kLanes} * out.rows);
   run_batches(
       draw, phase,
-      [&out](uint32_t batch, const Worker&) {
-        Lanes* const rows = out.data.data() + size_t{batch} * out.rows;
-        std::fill_n(rows, out.rows, Lanes{});
-        return rows;
-      },
+      [&out](uint32_t batch, const Worker&) { return out.data.data() + size_t{batch} * out.rows; },
       [](uint32_t, const Lanes*) {});
   if (job.ended()) std::fill(out.data.begin(), out.data.end(), Lanes{});  // batches may be missing
   return out;
@@ -191,7 +216,7 @@ void VertexStages::shade(const draw::Draw& draw, Phase phase, const Sink& sink) 
   state_->run_batches(
       draw, phase,
       [rows](uint32_t, Worker& worker) {
-        worker.output.assign(rows, Lanes{});
+        worker.output.resize(rows);
         return worker.output.data();
       },
       [&](uint32_t batch, const Lanes* data) { sink.take(batch, data, rows); });

@@ -80,7 +80,9 @@ class TriangleGroupTest : public testing::Test {
     EXPECT_EQ(group_.valid() & ~group_.small(), 0);
     EXPECT_EQ(group_.covered() & ~group_.valid(), 0);
     for (size_t lane = 0; lane < kLanes; ++lane)
-      if ((group_.small() >> lane) & 1) check_lane(place, lane);
+      if (((group_.small() | group_.medium()) >> lane) & 1) check_lane(place, lane);
+    EXPECT_EQ(group_.medium() & (group_.small() | ~wanted), 0);
+    medium_ += std::popcount(group_.medium());
     small_ += std::popcount(group_.small());
     covered_ += std::popcount(group_.covered());
   }
@@ -88,17 +90,22 @@ class TriangleGroupTest : public testing::Test {
   void check_lane(const TileWindow& place, size_t lane) {
     Geometry geometry;
     const bool valid = triangle_geometry(corners_[lane], place.tile_x, place.tile_y, geometry);
-    ASSERT_EQ((group_.valid() >> lane) & 1, valid);
+    const bool is_medium = ((group_.medium() >> lane) & 1) != 0;
+    ASSERT_EQ(is_medium || ((group_.valid() >> lane) & 1), valid);
     if (!valid) return;
     const Blocks expected = covered_blocks(geometry, place);
-    ASSERT_EQ((group_.covered() >> lane) & 1, !expected.empty());
-    if (expected.empty()) return;
+    if (!is_medium) {
+      ASSERT_EQ((group_.covered() >> lane) & 1, !expected.empty());
+      if (expected.empty()) return;
+    }
     Blocks blocks;
-    for (size_t block = 0; block < TriangleGroup::kBlocks; ++block)
+    if (is_medium) blocks = covered_blocks(group_.coverage(lane), group_.area(lane), place);
+    for (size_t block = 0; block < TriangleGroup::kBlocks && !is_medium; ++block)
       if (const LaneMask pixels = group_.pixels(block, lane))
         blocks[{group_.left(lane) + (block & 1 ? 4 : 0), group_.top(lane) + (block & 2 ? 4 : 0)}] = pixels;
     ASSERT_EQ(blocks, expected);
-    const Weights weights = group_.weights(lane);
+    Weights weights;
+    group_.get_weights(lane, weights);
     ASSERT_TRUE(same_bits(weights, geometry.weights));
     const auto& [a, b, c] = corners_[lane];
     expect_plane(group_.z(lane), make_plane(geometry.weights, a.z + 0.0, double{b.z} - double{a.z},
@@ -117,22 +124,31 @@ class TriangleGroupTest : public testing::Test {
   }
 
   static Blocks covered_blocks(const Geometry& geometry, const TileWindow& place) {
-    Blocks blocks;
     const Rect bounds = covered_bounds(geometry, false);
     const Rect area = intersect({bounds.left - place.tile_x, bounds.top - place.tile_y,
                                  bounds.right - place.tile_x, bounds.bottom - place.tile_y},
                                 place.window);
-    if (area.empty()) return blocks;
+    if (area.empty()) return {};
     static constexpr int kCenter[1] = {0};
     const TileCoverage<1, 3> coverage(geometry.edges.data(), place.tile_x, place.tile_y, kCenter, kCenter);
-    coverage.blocks(
-        area, !of_whole_blocks(place.window),
-        [&](int x, int y, const std::array<LaneMask, 1>& masks) {
-          blocks[{x, y}] = masks[0];
-        },
-        [&](int x, int y) {
-          blocks[{x, y}] = kAllLanes;
-        });
+    return covered_blocks(coverage, area, place);
+  }
+
+  static Blocks covered_blocks(const TileCoverage<1, 3>& coverage, const Rect& area,
+                               const TileWindow& place) {
+    Blocks blocks, others;
+    const auto emit_to = [](Blocks& to) {
+      return [&to](int x, int y, const std::array<LaneMask, 1>& masks) {
+        EXPECT_TRUE(to.insert({{x, y}, masks[0]}).second) << x << ", " << y;
+      };
+    };
+    const auto whole_to = [](Blocks& to) {
+      return [&to](int x, int y) { EXPECT_TRUE(to.insert({{x, y}, kAllLanes}).second) << x << ", " << y; };
+    };
+    const bool cuts = !of_whole_blocks(place.window);
+    coverage.blocks(area, cuts, emit_to(blocks), whole_to(blocks));
+    coverage.blocks_in_any_order(area, cuts, emit_to(others), whole_to(others));
+    EXPECT_EQ(blocks, others);
     return blocks;
   }
 
@@ -142,7 +158,7 @@ class TriangleGroupTest : public testing::Test {
   std::array<const draw::Primitive*, kLanes> of_{};
   std::array<std::array<Corner, 3>, kLanes> corners_{};
   TriangleGroup group_;
-  int small_ = 0, covered_ = 0;
+  int small_ = 0, covered_ = 0, medium_ = 0;
 };
 
 constexpr TileWindow kTileWindows[] = {{0, 0, {0, 0, kTile, kTile}},
@@ -161,6 +177,7 @@ TEST_F(TriangleGroupTest, IsWhatThePlainCodeMakesOfEachTriangle) {
         }
   EXPECT_GT(small_, 20000);
   EXPECT_GT(covered_, 4000);
+  EXPECT_GT(medium_, 4000);
 }
 
 /// All of 2 x 2 blocks, in whichever way a quarter of them is cut.
@@ -183,7 +200,7 @@ TEST_F(TriangleGroupTest, LeavesCornersOutOfRangeToThePlainCode) {
   set(3, {Corner{kFar, 0, 0, 1}, {kFar, kFar, 0, 1}, {0, -kFar, 0, 1}});
   set(5, {Corner{-kMaxCoordinate, 0, 0, 1}, {-kMaxCoordinate + 64, 0, 0, 1}, {-kMaxCoordinate, 64, 0, 1}});
   check(place);
-  EXPECT_EQ(group_.small() & (1 << 3 | 1 << 5), 0);
+  EXPECT_EQ((group_.small() | group_.medium()) & (1 << 3 | 1 << 5), 0);
 }
 
 TEST_F(TriangleGroupTest, PlanesOfStrangeDepthsAreThoseOfThePlainCode) {

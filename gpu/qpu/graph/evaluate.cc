@@ -6,6 +6,7 @@
 #include "gpu/base/float16.h"
 #include "gpu/base/lanes.h"
 #include "gpu/base/vector.h"
+#include "gpu/qpu/run/alu_lanes.h"
 #include "gpu/qpu/run/host_lanes.h"
 #include "gpu/qpu/run/sfu.h"
 #include "gpu/qpu/run/vc4_alu.h"
@@ -177,6 +178,8 @@ uint32_t evaluate(const Node& node, uint32_t a, uint32_t b, uint32_t c) {
       return mask_of(f <= g);
     case Op::kRound:
       return rounded_float(a, static_cast<Rounding>(node.immediate));
+    case Op::kNearestInteger:
+      return first_of(nearest_integer(splat(a)));
     case Op::kNearestFloat:
       return float_bits(static_cast<float>(x));
     case Op::kHalfOf:

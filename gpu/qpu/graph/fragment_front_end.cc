@@ -63,7 +63,25 @@ FlagFn flag_fn(QpuOp op, Flag flag) {
                             : kFlags<Flag::kC>[n];
 }
 
-/// Executes a program on nodes in place of lanes, in the order of the interpreter (qpu.md 3.3).
+/// Sums and products with a uniform as their second operand, as hosts take words of memory: of two NaNs the
+/// first one is the result.
+VertexGraph with_uniforms_last(const VertexGraph& of) {
+  VertexGraph result = of;
+  result.graph = {};
+  const auto is_uniform = [&](Id id) { return of.graph[id].op == Op::kUniformWord; };
+  for (Node node : of.graph.nodes()) {
+    const bool commutes = node.op == Op::kFloatSum || node.op == Op::kFloatProduct;
+    if (commutes && is_uniform(node.operands[0]) && !is_uniform(node.operands[1])) {
+      result.numbers.push_back(of.graph[node.operands[0]].immediate);
+      std::swap(node.operands[0], node.operands[1]);
+    }
+    result.graph.append(node);
+  }
+  return result;
+}
+
+/// Executes a program on nodes in place of lanes, in the order of the interpreter (qpu.md 3.3): a fragment
+/// program, or of vertices a coordinate or vertex program.
 class FrontEnd {
  public:
   /// @param finds  lookups and known uniforms are found only
@@ -93,6 +111,14 @@ class FrontEnd {
     execute(why);
     if (why_ != nullptr) return {};
     return BlockLookups{lookups_.found(), uniforms_.found(), {}, has_scratch_};
+  }
+  std::optional<VertexGraph> make_vertices(const char** why) {
+    of_vertices_ = true;
+    execute_all();
+    if (why_ == nullptr && graph_.is_full()) refuse("too many operations");
+    *why = why_;
+    if (why_ != nullptr) return {};
+    return with_uniforms_last({without_dead(graph_), uniforms_.count(), instructions_, rows_, {}});
   }
 
  private:
@@ -283,9 +309,12 @@ class FrontEnd {
     const Instruction* const instruction = flow_.instruction(node);
     if (instruction == nullptr) return refuse("unknown code");
     const Instruction& i = *instruction;
-    constexpr uint16_t kKnown =
-        kThrsw | kLdvary | kLdunif | kLdunifrf | kLdunifa | kLdunifarf | kLdtmu | kWrtmuc;
-    if (i.signals & ~kKnown) return refuse("memory or the tile buffer read");
+    constexpr uint16_t kOfAll = kThrsw | kLdunif | kLdunifrf,
+                       kOfFragments = kLdvary | kLdunifa | kLdunifarf | kLdtmu | kWrtmuc;
+    const uint16_t known = of_vertices_ ? kOfAll : kOfAll | kOfFragments;
+    if (of_vertices_ && (i.signals & kWrtmuc)) return refuse("lookups");
+    if (of_vertices_ && i.is_branch) return refuse("a branch");
+    if (i.signals & ~known) return refuse("memory or the tile buffer read");
     if (++instructions_ > kMostInstructions) return refuse("too many instructions");
     land(node.in_flight);
     if (i.is_branch) return execute(i.branch);
@@ -320,6 +349,10 @@ class FrontEnd {
   Value& reg(Register r) { return registers_[r]; }
 
   Value payload(Register r) {
+    if (of_vertices_) {
+      refuse("a register without a value");
+      return bits(0);
+    }
     if (r == isa_.fragment_w || r == isa_.fragment_centroid_w)
       return float_quotient(bits(kOne), source(Op::kPlane, kPlaneR));
     if (r == isa_.fragment_z) return source(Op::kPlane, kPlaneZ);
@@ -345,11 +378,29 @@ class FrontEnd {
   /// @return  no node: it is none of these
   Value state_of(QpuOp op) {
     switch (op) {
+      case QpuOp::kVfla:
+        return flag_a_ & 0x10001u;
+      case QpuOp::kVflna:
+        return ~flag_a_ & 0x10001u;
+      case QpuOp::kVflb:
+        return flag_b_ & 0x10001u;
+      case QpuOp::kVflnb:
+        return ~flag_b_ & 0x10001u;
+      case QpuOp::kNop:
+      case QpuOp::kTmuwt:  // accesses are done at once
+        return bits(0);
+      default:
+        return of_vertices_ ? state_of_vertices(op) : state_of_pixels(op);
+    }
+  }
+  /// What is written is there at once.
+  Value state_of_vertices(QpuOp op) { return op == QpuOp::kVpmwt ? bits(0) : Value{}; }
+  Value state_of_pixels(QpuOp op) {
+    switch (op) {
       case QpuOp::kTidx:
         return source(Op::kThreadIndex);
       case QpuOp::kEidx:
         return source(Op::kLaneIndex);
-      case QpuOp::kTmuwt:  // lookups are executed at once
       case QpuOp::kXcd:
         return source(Op::kPixel, 0);
       case QpuOp::kYcd:
@@ -362,16 +413,6 @@ class FrontEnd {
         return msf_;
       case QpuOp::kRevf:
         return source(Op::kBackFacing) & 1u;
-      case QpuOp::kVfla:
-        return flag_a_ & 0x10001u;
-      case QpuOp::kVflna:
-        return ~flag_a_ & 0x10001u;
-      case QpuOp::kVflb:
-        return flag_b_ & 0x10001u;
-      case QpuOp::kVflnb:
-        return ~flag_b_ & 0x10001u;
-      case QpuOp::kNop:
-        return bits(0);
       default:
         return {};
     }
@@ -414,7 +455,7 @@ class FrontEnd {
     if (op == QpuOp::kUmul24) return product_of_24_bits(a, b, std::exchange(rtop_, bits(0)));
     const Value special = special_function(op, a);
     if (special.id == kNoNode) return state_of(op);
-    if (++specials_ > kMostSpecial) refuse("many special functions");
+    if (++specials_ > kMostSpecial && !of_vertices_) refuse("many special functions");
     return special;
   }
 
@@ -432,10 +473,40 @@ class FrontEnd {
     if (info(half.op).operands > 0) r.a = operand(half.a);
     if (info(half.op).operands > 1) r.b = operand(half.b);
     r.exec = lanes_where(half.cond);
+    if (of_vertices_ && (info(half.op).traits & kVpm) != 0) {
+      r.value = reach_row(half.op, r);
+      return r;
+    }
+    if (of_vertices_ && half.op == QpuOp::kSetmsf) refuse("lanes that end");
     r.value = half.op == QpuOp::kSetmsf ? r.a : function(half.op, r.a, r.b);
     if (half.op == QpuOp::kSetmsf && half.pack != Pack::kNone) refuse("samples of halves");
     if (r.value.id == kNoNode) refuse(info(half.op).mnemonic);
     return r;
+  }
+
+  // ---- Rows of vertices
+
+  /// Loads or stores one that is the same for all lanes.
+  Value reach_row(QpuOp op, const Result& r) {
+    const bool loads = op == QpuOp::kLdvpmvIn;
+    const std::optional<uint32_t> row = row_of(r.a);
+    if ((!loads && op != QpuOp::kStvpmv) || !row) {
+      refuse(row ? info(op).mnemonic : "a computed row");
+      return bits(0);
+    }
+    std::vector<uint32_t>& known = loads ? rows_.in : rows_.out;
+    if (std::find(known.begin(), known.end(), *row) == known.end()) known.push_back(*row);
+    if (loads) return source(Op::kLoadAttribute, *row);
+    if (!graph_.is_constant(r.exec.id, ~0u)) refuse("a conditional store");
+    effect(Op::kStoreOutput, r.b, *row);
+    return bits(0);
+  }
+  static constexpr uint32_t kMostRow = VertexRows::kByUniform - 1;
+  std::optional<uint32_t> row_of(Value number) {
+    const Node& node = graph_[number.id];
+    if (node.op == Op::kConst) return std::min(node.immediate, kMostRow);
+    if (node.op == Op::kUniformWord) return VertexRows::kByUniform + node.immediate;
+    return {};
   }
 
   void commit(const AluHalf& half, const Result& r) {
@@ -449,6 +520,8 @@ class FrontEnd {
     if (port.effect == Effect::kNothing) return;
     if (port.effect == Effect::kRegister) return write_register(port.reg, pack, v, exec);
     if (pack != Pack::kNone) v = packed(pack, v, bits(0));
+    if (of_vertices_ && !starts_sfu(port.effect))
+      return refuse(port.name != nullptr ? port.name : "an unknown port");
     if (port.effect == Effect::kTlb) return port.takes_uniform ? test_late(exec) : write_tile(v, exec);
     if (port.effect == Effect::kUnifa) return set_address(v, exec);
     if (port.effect == Effect::kTmuData) return scratch_.add_data(v);
@@ -503,7 +576,7 @@ class FrontEnd {
     held = is_whole ? v : choose(exec, v, held);
   }
   bool is_payload(Register r) const {
-    return r == isa_.fragment_w || r == isa_.fragment_centroid_w || r == isa_.fragment_z;
+    return !of_vertices_ && (r == isa_.fragment_w || r == isa_.fragment_centroid_w || r == isa_.fragment_z);
   }
 
   /// Without a configuration, a colour is two words.
@@ -555,6 +628,8 @@ class FrontEnd {
   const IsaProperties& isa_;
   const BlockKey& key_;
   const bool finds_;
+  bool of_vertices_ = false;
+  VertexRows rows_;  // of vertices, each once
   Graph graph_;
   const char* why_ = nullptr;
   std::array<Value, kNumRegisters> registers_;
@@ -584,6 +659,10 @@ std::optional<BlockGraph> block_graph(const flow::Flow& flow, const BlockKey& ke
 
 std::optional<BlockLookups> find_lookups(const flow::Flow& flow, const char** why) {
   return FrontEnd(flow, {}, true).find_lookups(why);
+}
+
+std::optional<VertexGraph> vertex_graph(const flow::Flow& flow, const char** why) {
+  return FrontEnd(flow, {}, false).make_vertices(why);
 }
 
 }  // namespace v3d::qpu::graph

@@ -1,5 +1,5 @@
 /// This makes the graph of a block of fragments: interpolation, the depth test, the whole program and what it
-/// colours.
+/// colours. And that of a batch of vertices: a coordinate or vertex program, from input rows to output rows.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/graph/graph.h"
 #include "gpu/qpu/run/block_code.h"
+#include "gpu/qpu/run/vertex_code.h"
 
 namespace v3d::qpu::graph {
 
@@ -31,5 +32,17 @@ std::optional<BlockGraph> block_graph(const flow::Flow& flow, const BlockKey& ke
 
 /// What such a program takes of its draws. Empty as above, or if that is too much.
 std::optional<BlockLookups> find_lookups(const flow::Flow& flow, const char** why);
+
+struct VertexGraph {
+  Graph graph;
+  uint32_t uniforms = 0;      ///< words that the program reads
+  uint32_t instructions = 0;  ///< of the program
+  VertexRows rows;
+  std::vector<uint32_t> numbers;  ///< uniforms that the graph takes for no NaNs
+};
+
+/// Empty if the program is not one straight line of operations that have an expression, with rows that are
+/// constants or uniforms: then `why` says what else it does.
+std::optional<VertexGraph> vertex_graph(const flow::Flow& flow, const char** why);
 
 }  // namespace v3d::qpu::graph

@@ -18,6 +18,7 @@ bool gives_value(Op op) {
     case Op::kWritePort:
     case Op::kParameter:
     case Op::kStoreRow:
+    case Op::kStoreOutput:
     case Op::kStoreTile:
     case Op::kShade:
     case Op::kPassed:

@@ -89,6 +89,7 @@ inline Value deposited(Value a, uint32_t mask) { return make_with(Op::kDeposit, 
 inline Value byte_of(Value a, uint32_t number) { return make_with(Op::kByte, a, number); }
 inline Value byte_products(Value a, Value b) { return make(Op::kByteProducts, a, b); }
 inline Value half_products(Value a, Value b) { return make(Op::kHalfProducts, a, b); }
+inline Value nearest_integer(const Value& a) { return make(Op::kNearestInteger, a); }
 inline Value nearest_float(Value a) { return make(Op::kNearestFloat, a); }
 inline Value half_of(Value a) { return make(Op::kHalfOf, a); }
 inline Value float_of_half(Value a) { return make(Op::kFloatOfHalf, a); }

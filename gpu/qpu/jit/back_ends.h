@@ -30,5 +30,7 @@ std::vector<uint8_t> make_run_code(Target target, const graph::Graph& graph, Gpu
 
 /// The same of a BlockFn.
 std::vector<uint8_t> make_block_code(Target target, const graph::Graph& graph);
+/// The same of a VertexFn.
+std::vector<uint8_t> make_vertex_code(Target target, const graph::Graph& graph);
 
 }  // namespace v3d::qpu::jit

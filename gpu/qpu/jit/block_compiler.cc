@@ -19,9 +19,6 @@
 namespace v3d::qpu::jit {
 namespace {
 
-/// Longer programs have no function.
-constexpr size_t kMostWords = 320;
-
 class FunctionOfBlocks : public BlockCode {
  public:
   FunctionOfBlocks(CodeMemory memory, const graph::BlockGraph& graph, std::vector<uint64_t> words)
@@ -50,20 +47,6 @@ class FunctionOfBlocks : public BlockCode {
   const uint32_t instructions_;
   const std::vector<uint64_t> words_;
 };
-
-/// The program from its entry on, as far as it is read word by word.
-flow::Flow straight_flow(const Program& program, Memory memory, bool final_section,
-                         std::vector<uint64_t>& words) {
-  const auto read = [&](int32_t index) -> std::optional<uint64_t> {
-    const GpuAddr address = program.entry() + static_cast<uint32_t>(index) * 8;
-    const bool goes_on =
-        index >= 0 && static_cast<size_t>(index) <= words.size() && words.size() < kMostWords;
-    if (!goes_on || !program.knows_page(address)) return {};
-    if (static_cast<size_t>(index) == words.size()) words.push_back(program.word(memory, address));
-    return words[static_cast<size_t>(index)];
-  };
-  return flow::analyse({program.generation(), final_section, program.entry(), kMostWords}, read);
-}
 
 }  // namespace
 

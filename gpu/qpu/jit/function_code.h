@@ -1,4 +1,5 @@
-/// What compilers of graphs share: of runs (run_compiler.h) and of blocks (block_compiler.h).
+/// What compilers of graphs share: of runs (run_compiler.h), of blocks (block_compiler.h) and of vertices
+/// (vertex_compiler.h).
 #pragma once
 
 #include <chrono>
@@ -9,9 +10,12 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
+#include "gpu/base/memory.h"
+#include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/graph/graph.h"
 #include "gpu/qpu/jit/code/code_memory.h"
 #include "gpu/qpu/jit/target.h"
+#include "gpu/qpu/run/program.h"
 
 namespace v3d::qpu::jit {
 
@@ -26,6 +30,11 @@ struct FunctionCode {
 /// @param make  code of the graph, if all of its operations have some; empty: it cannot be made
 FunctionCode function_of(Target target, const graph::Graph& graph,
                          absl::FunctionRef<std::vector<uint8_t>()> make);
+
+/// The program from its entry on, as far as it goes straight on.
+/// @param words  those that it was made of are appended
+flow::Flow straight_flow(const Program& program, Memory memory, bool final_section,
+                         std::vector<uint64_t>& words);
 
 /// Behind the text of a compiler's statistics.
 void append_missing(std::string& text, uint64_t without_code, const char* operation);

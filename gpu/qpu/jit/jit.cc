@@ -136,7 +136,8 @@ JitCompiler::JitCompiler(Target target, uint64_t warm_up)
       warm_up_(warm_up),
       counters_(std::make_unique<Counters>()),
       vc4_(target, static_cast<uint32_t>(warm_up / kInstructionsOfRun)),
-      blocks_(target, static_cast<uint32_t>(warm_up / kInstructionsOfBatch)) {}
+      blocks_(target, static_cast<uint32_t>(warm_up / kInstructionsOfBatch)),
+      vertices_(target, static_cast<uint32_t>(warm_up / kInstructionsOfBatch)) {}
 JitCompiler::~JitCompiler() = default;
 
 Statistics JitCompiler::statistics() const {
@@ -151,14 +152,15 @@ Statistics JitCompiler::statistics() const {
   s.executed = executions.total();
   s.vc4 = vc4_.statistics();
   s.blocks = blocks_.statistics();
+  s.vertices = vertices_.statistics();
   return s;
 }
 
 std::string to_string(const Statistics& s) {
   if (!s.compiles_programs)
-    return "QPU programs of V3D 4.2 and 7.1 are interpreted but for blocks of fragments: no compiler makes "
-           "other code of them for this processor; " +
-           to_string(s.blocks) + "; " + to_string(s.vc4);
+    return "QPU programs of V3D 4.2 and 7.1 are interpreted but for blocks of fragments and batches of "
+           "vertices: no compiler makes other code of them for this processor; " +
+           to_string(s.blocks) + "; " + to_string(s.vertices) + "; " + to_string(s.vc4);
   std::string text = absl::StrFormat("%d QPU programs compiled: %d instructions, %d KiB, %.1f ms",
                                      s.programs[static_cast<size_t>(Outcome::kCompiled)], s.instructions,
                                      s.code_bytes >> 10, s.seconds * 1e3);
@@ -174,6 +176,7 @@ std::string to_string(const Statistics& s) {
       absl::StrAppendFormat(&text, "; %d times interpreted on (%s)", s.leaves[n],
                             name(static_cast<CodeExit::Why>(n)));
   if (s.blocks.functions + s.blocks.others != 0) absl::StrAppend(&text, "; ", to_string(s.blocks));
+  if (s.vertices.functions + s.vertices.others != 0) absl::StrAppend(&text, "; ", to_string(s.vertices));
   if (s.vc4.executed.compiled + s.vc4.executed.interpreted != 0)
     absl::StrAppend(&text, "; ", to_string(s.vc4));
   return text;

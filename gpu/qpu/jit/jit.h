@@ -21,6 +21,7 @@
 #include "gpu/qpu/jit/code/program_code.h"
 #include "gpu/qpu/jit/run_compiler.h"
 #include "gpu/qpu/jit/target.h"
+#include "gpu/qpu/jit/vertex_compiler.h"
 #include "gpu/qpu/run/compiled.h"
 #include "gpu/qpu/run/part_compiler.h"
 
@@ -28,7 +29,8 @@ namespace v3d::qpu::jit {
 
 /// Whether the processor has what the code needs.
 bool can_compile(Target target);
-/// Whether code of whole programs of V3D 4.2 and 7.1 is made for it, too: else of blocks of fragments alone.
+/// Whether code of whole programs of V3D 4.2 and 7.1 is made for it, too: else of blocks of fragments and
+/// batches of vertices alone.
 bool compiles_programs(Target target);
 /// The first that it has; empty: programs are interpreted.
 std::optional<Target> best_target();
@@ -71,6 +73,7 @@ struct Statistics {
   double seconds = 0;
   GraphCompiler::Statistics vc4;
   FragmentCompiler::Statistics blocks;
+  VertexFunctions::Statistics vertices;
 };
 /// One line: what was compiled, what not and why, and why compiled programs were left to the interpreter.
 std::string to_string(const Statistics& statistics);
@@ -79,7 +82,8 @@ std::string to_string(const Statistics& statistics);
 inline constexpr uint64_t kWorthIt = 4096;
 /// The same of a run of VideoCore IV's instructions, which has tens of them.
 inline constexpr uint64_t kInstructionsOfRun = 64;
-/// The same of a function for blocks of fragments, which is to pay in batches that run compiled already.
+/// The same of a function for blocks of fragments or batches of vertices, which is to pay in batches that run
+/// compiled already.
 inline constexpr uint64_t kInstructionsOfBatch = 4;
 
 class JitCompiler : public Compiler, public PartCompiler {
@@ -103,6 +107,7 @@ class JitCompiler : public Compiler, public PartCompiler {
     listener_ = std::move(listener);
     vc4_.set_listener(listener_);
     blocks_.set_listener(listener_);
+    vertices_.set_listener(listener_);
   }
   /// Gets all code as text (listing()), in the same way.
   using Lister = std::function<void(const std::string& text)>;
@@ -110,6 +115,7 @@ class JitCompiler : public Compiler, public PartCompiler {
     lister_ = std::move(lister);
     vc4_.set_lister(lister_);
     blocks_.set_lister(lister_);
+    vertices_.set_lister(lister_);
   }
 
   uint64_t warm_up() const override { return warm_up_; }
@@ -120,6 +126,7 @@ class JitCompiler : public Compiler, public PartCompiler {
                                                   Receiver later) override;
   vc4::RunCompiler* vc4_compiler() override { return &vc4_; }
   BlockCompiler* block_compiler() override { return &blocks_; }
+  VertexCompiler* vertex_compiler() override { return &vertices_; }
   Statistics statistics() const;
   /// Waits for what is compiled beside.
   void finish() { beside_.finish(); }
@@ -142,6 +149,7 @@ class JitCompiler : public Compiler, public PartCompiler {
   const std::unique_ptr<Counters> counters_;
   GraphCompiler vc4_;
   FragmentCompiler blocks_;
+  VertexFunctions vertices_;
   CompilerThread beside_;  // last: it uses all others
 };
 

@@ -137,6 +137,11 @@ inline W integer_of(const W& v) {
   const W saturated = choose(below_floats(zero, v), of_same_kind(v, 0x7fffffffu), below);
   return choose(fits, truncated(v & fits), saturated);
 }
+/// Of any float, to nearest.
+template <typename W>
+inline W nearest_integer(const W& v) {
+  return integer_of<W>(rounded<Rounding::kNearestEven>(v));
+}
 template <typename W>
 inline W unsigned_of(const W& v) {
   const W zero = of_same_kind(v, 0), half = of_same_kind(v, 0x4f000000u);
@@ -221,7 +226,7 @@ inline W result_of(const W& a, const W& b) {
     const W eight = of_same_kind(a, 8);
     return shifted_right_signed(a << 8, eight) * shifted_right_signed(b << 8, eight);
   }
-  if constexpr (op == Op::kFtoin) return integer_of<W>(rounded<Rounding::kNearestEven>(a));
+  if constexpr (op == Op::kFtoin) return nearest_integer(a);
   if constexpr (op == Op::kFtoiz) return integer_of<W>(rounded<Rounding::kZero>(a));
   if constexpr (op == Op::kFtouz) return unsigned_of<W>(rounded<Rounding::kZero>(a));
   if constexpr (op == Op::kItof) return nearest_float(a);

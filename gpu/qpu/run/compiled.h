@@ -17,6 +17,7 @@ namespace v3d::qpu {
 class Program;
 class HostSeries;
 class BlockCompiler;
+class VertexCompiler;
 namespace vc4 {
 class RunCompiler;
 }
@@ -144,6 +145,8 @@ class Compiler {
   virtual vc4::RunCompiler* vc4_compiler() { return nullptr; }
   /// Who compiles fragment programs for whole blocks. Null: nobody.
   virtual BlockCompiler* block_compiler() { return nullptr; }
+  /// Who compiles coordinate and vertex programs for batches of vertices. Null: nobody.
+  virtual VertexCompiler* vertex_compiler() { return nullptr; }
 };
 
 }  // namespace v3d::qpu

@@ -39,6 +39,8 @@ Program::~Program() {
     for (const auto& made : host.made) pieces += ProgramRoom::pieces_of(made->bytes());
   for (const Lookups& lookups : lookups_)
     if (lookups.found) pieces += pieces_of(*lookups.found);
+  for (const Vertices& vertices : vertices_)
+    if (vertices.code) pieces += ProgramRoom::pieces_of(vertices.code->bytes());
   for (const Blocks& blocks : blocks_)
     if (blocks.code) pieces += ProgramRoom::pieces_of(blocks.code->bytes());
   room_->give_back(chunks_.size());
@@ -186,6 +188,22 @@ std::unique_ptr<const BlockCode> Program::make_blocks(BlockCompiler& compiler, M
   return code;
 }
 
+const VertexCode* Program::vertices(Memory memory, bool final_section) const {
+  VertexCompiler* const compiler = compiler_ ? compiler_->vertex_compiler() : nullptr;
+  if (!compiler) return nullptr;
+  Vertices& vertices = vertices_[final_section];
+  if (vertices.is_known.load(std::memory_order_acquire)) return vertices.code.get();
+  if (batches_.load(std::memory_order_relaxed) < compiler->batches_before()) return nullptr;
+  const std::unique_lock lock(blocks_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return nullptr;  // somebody does it
+  if (!vertices.is_known.load(std::memory_order_relaxed)) {
+    auto code = compiler->compile(*this, memory, final_section);
+    if (code && room_->take_for_code(ProgramRoom::pieces_of(code->bytes()))) vertices.code = std::move(code);
+    vertices.is_known.store(true, std::memory_order_release);
+  }
+  return vertices.code.get();
+}
+
 bool Program::matches(Memory memory) const {
   for (size_t n = 0; n < num_blocks_.load(std::memory_order_acquire); ++n) {
     if (blocks_[n].code && !are_at(memory, entry_, blocks_[n].code->words())) return false;
@@ -193,6 +211,10 @@ bool Program::matches(Memory memory) const {
   for (const Lookups& lookups : lookups_) {
     const bool is_known = lookups.is_known.load(std::memory_order_acquire);
     if (is_known && lookups.found && !are_at(memory, entry_, lookups.found->words)) return false;
+  }
+  for (const Vertices& vertices : vertices_) {
+    const bool is_known = vertices.is_known.load(std::memory_order_acquire);
+    if (is_known && vertices.code && !are_at(memory, entry_, vertices.code->words())) return false;
   }
   for (HostCode& host : host_code_) {
     const std::lock_guard lock(host.mutex);

@@ -16,6 +16,7 @@
 #include "gpu/qpu/run/compiled.h"
 #include "gpu/qpu/run/program_room.h"
 #include "gpu/qpu/run/step.h"
+#include "gpu/qpu/run/vertex_code.h"
 
 namespace v3d::qpu {
 
@@ -92,7 +93,9 @@ class Program {
   const BlockLookups* block_lookups(Memory memory, bool final_section) const;
   /// Code for whole blocks of fragments; made when it is worth it. Null: there is none, or not yet.
   const BlockCode* blocks(Memory memory, bool final_section, const BlockKey& key) const;
-  /// Batches of fragments that were executed without it.
+  /// Code for batches of vertices; made when it is worth it. Null: there is none, or not yet.
+  const VertexCode* vertices(Memory memory, bool final_section) const;
+  /// Batches of fragments, or vertices, that were executed without it.
   void count_batches(uint64_t batches) const { batches_.fetch_add(batches, std::memory_order_relaxed); }
 
   /// True if the words in memory are still those that were decoded.
@@ -127,6 +130,10 @@ class Program {
     std::atomic<bool> is_known{false};
     std::unique_ptr<const BlockLookups> found;  // stays as it is then
   };
+  struct Vertices {
+    std::atomic<bool> is_known{false};
+    std::unique_ptr<const VertexCode> code;  // stays as it is then
+  };
   /// Kinds of draws that a program may have such code for.
   static constexpr size_t kMostBlocks = 8;
   std::unique_ptr<const BlockCode> make_blocks(BlockCompiler& compiler, Memory memory, bool final_section,
@@ -142,7 +149,8 @@ class Program {
   mutable std::array<Blocks, kMostBlocks> blocks_;  // the first num_blocks_ stay as they are
   mutable std::atomic<size_t> num_blocks_{0};
   mutable Lookups lookups_[2];       // by final_section
-  mutable std::mutex blocks_mutex_;  // who adds one of either
+  mutable Vertices vertices_[2];     // by final_section
+  mutable std::mutex blocks_mutex_;  // who adds one of these
   mutable std::mutex mutex_;
   mutable std::unordered_map<GpuAddr, std::unique_ptr<const Chunk>> chunks_;  // all, guarded by mutex_
 };

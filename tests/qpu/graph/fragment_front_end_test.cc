@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/graph/text.h"
@@ -128,6 +129,45 @@ TEST(FragmentFrontEnd, SaysWhyAProgramIsNone) {
   EXPECT_EQ(why(std::string("fadd rf10, rf11, rf11 ; nop\n") + kColor), "a register without a value");
   EXPECT_EQ(why(std::string("nop ; nop ; ldtmu.rf10\n") + kColor), "a result of no lookup");
   EXPECT_EQ(why("nop ; mov tlbu, 0\nnop ; mov tlbu, 0\n"), "several writes with a configuration");
+}
+
+// ---- Vertices
+
+TEST(VertexFrontEnd, RowsAreUniformsOrConstants) {
+  const char* why = nullptr;
+  const std::string program =
+      "nop ; nop ; ldunifrf.rf12\nldvpmv_in rf10, rf12 ; nop ; ldunifrf.rf11\nldvpmv_in rf13, 3 ; nop\n"
+      "nop ; fmul rf14, rf11, rf10\nfadd rf15, rf14, rf13 ; nop ; ldunif\nstvpmv rf0, rf15 ; nop\n"
+      "stvpmv 2, rf10 ; nop\n";
+  const auto vertices = vertex_graph(flow_of(program + kEnd), &why);
+  ASSERT_TRUE(vertices.has_value()) << why;
+  EXPECT_EQ(to_text(vertices->graph),
+            "%0 = load_attribute 65536\n%1 = uniform_word 1\n%2 = load_attribute 3\n"
+            "%3 = float_product %0 %1\n%4 = float_sum %2 %3\nstore_output %4 65538\nstore_output %0 2\n");
+  EXPECT_EQ(vertices->uniforms, 3u);
+  EXPECT_EQ(vertices->rows.in, (std::vector<uint32_t>{VertexRows::kByUniform, 3}));
+  EXPECT_EQ(vertices->rows.out, (std::vector<uint32_t>{VertexRows::kByUniform + 2, 2}));
+  EXPECT_EQ(vertices->numbers, std::vector<uint32_t>{1});
+}
+
+TEST(VertexFrontEnd, TellsWhatProgramsHaveThatFunctionsHaveNot) {
+  const auto why_not = [](const std::string& program) {
+    const char* why = nullptr;
+    EXPECT_FALSE(vertex_graph(flow_of(program + kEnd), &why).has_value()) << program;
+    return std::string(why);
+  };
+  EXPECT_EQ(why_not("ldvpmv_in rf10, 0 ; nop\nldvpmv_in rf11, rf10 ; nop\n"), "a computed row");
+  EXPECT_EQ(why_not("ldvpmv_in rf10, 0 ; nop\nldvpmd_in rf11, 0 ; nop\n"), "ldvpmd_in");
+  EXPECT_EQ(why_not("ldvpmv_in rf10, 0 ; nop\nstvpmd 0, rf10 ; nop\n"), "stvpmd");
+  EXPECT_EQ(why_not("ldvpmv_in.pushz rf10, 0 ; nop\nstvpmv.ifa 0, rf10 ; nop\n"), "a conditional store");
+  EXPECT_EQ(why_not("stvpmv 0, rf10 ; nop\n"), "a register without a value");
+  EXPECT_EQ(why_not("setmsf -, 0 ; nop\n"), "lanes that end");
+  EXPECT_EQ(why_not("msf rf10 ; nop\n"), "msf");
+  EXPECT_EQ(why_not("xcd rf10 ; nop\n"), "xcd");
+  EXPECT_EQ(why_not("nop ; nop ; ldvary.rf10\n"), "memory or the tile buffer read");
+  EXPECT_EQ(why_not("nop ; nop ; wrtmuc\n"), "lookups");
+  EXPECT_EQ(why_not("nop ; mov tmus, 0\n"), "tmus");
+  EXPECT_EQ(why_not("nop ; mov tlb, 0\n"), "tlb");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "gpu/qpu/jit/neon/block_emitter.h"
 #include "gpu/qpu/jit/neon/run_emitter.h"
+#include "gpu/qpu/jit/neon/vertex_emitter.h"
 
 namespace v3d::qpu::jit {
 
@@ -23,7 +24,8 @@ std::shared_ptr<const ProgramCode> make_code(Target, const flow::Flow&, CodeCont
 const char* operation_without_code(Target, const graph::Graph& graph) {
   const auto& nodes = graph.nodes();
   const auto found = std::find_if(nodes.begin(), nodes.end(), [](const graph::Node& node) {
-    return !neon::RunEmitter::has_code(node) && !neon::BlockEmitter::has_code(node);
+    return !neon::RunEmitter::has_code(node) && !neon::BlockEmitter::has_code(node) &&
+           !neon::VertexEmitter::has_code(node);
   });
   return found == nodes.end() ? nullptr : graph::info(found->op).text;
 }
@@ -35,6 +37,10 @@ std::vector<uint8_t> make_run_code(Target, const graph::Graph& graph, GpuAddr co
 
 std::vector<uint8_t> make_block_code(Target, const graph::Graph& graph) {
   return neon::BlockEmitter(graph).make();
+}
+
+std::vector<uint8_t> make_vertex_code(Target, const graph::Graph& graph) {
+  return neon::VertexEmitter(graph).make();
 }
 
 }  // namespace v3d::qpu::jit

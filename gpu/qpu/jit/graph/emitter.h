@@ -1,6 +1,7 @@
 /// A GraphEmitter makes a function of the host of a graph: for AVX-512, where a value is one register, or for
-/// AVX2, where it is two. What the function is of, and what it reaches, its two kinds say: runs of VideoCore
-/// IV's instructions (run_emitter.h) and blocks of fragments (block_emitter.h).
+/// AVX2, where it is two. What the function is of, and what it reaches, its kinds say: runs of VideoCore IV's
+/// instructions (run_emitter.h), blocks of fragments (block_emitter.h), batches of vertices
+/// (vertex_emitter.h).
 #pragma once
 
 #include <xbyak/xbyak.h>
@@ -103,6 +104,7 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   void toward_zero(const Node& node);
   void to_nearest(const Node& node);
   void float_of(const Node& node);
+  void nearest_integer(const Node& node);
   void convert_half(const Node& node);
   void integer_of(const Node& node);
 
@@ -131,6 +133,7 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
 
   const bool wide_;
   const int parts_;
+  bool uniforms_are_spread_ = false;  // each stands there as often as a vector of AVX2 wants it
   Mode current_mode_ = Mode::kHost;
   /// Until something cannot be done a second time: who is unsure of a result notes it, and the function does
   /// nothing in the end.

@@ -13,7 +13,8 @@ namespace {
 constexpr int kNotEqual = 4;               // of floats; what is no number is not equal
 constexpr int kNotLess = 5, kGreater = 6;  // of integers
 constexpr uint8_t kNoException = 8, kDown = 1 | kNoException;
-constexpr uint8_t kEqual = 0, kBelow = 17, kAtMost = 18;  // of floats, which are ordered
+constexpr uint8_t kEqual = 0, kBelow = 17, kAtMost = 18,  // of floats, which are ordered
+    kNotBelow = 13, kNumbers = 7;                         // and both no NaNs
 constexpr uint8_t kMaskOrOther = 0xca;                    // vpternlogd: a ? b : c
 constexpr uint32_t kLargest = 0x7f7fffff, kMagnitude = 0x7fffffff, kSign = 0x80000000;
 
@@ -177,6 +178,9 @@ bool GraphEmitter::emit_nearest_floats(const Node& node) {
       });
       return true;
     }
+    case Op::kNearestInteger:
+      nearest_integer(node);
+      return true;
     case Op::kNearestFloat:
       unary(node, [&](const Vector& d, const Xbyak::Operand& a) { vcvtdq2ps(d, a); });
       return true;
@@ -248,6 +252,27 @@ void GraphEmitter::compare_floats(const Node& node, uint8_t predicate) {
       vcmpps(d, a, b, predicate);
     }
   });
+}
+
+/// What does not fit becomes the least integer on the host.
+void GraphEmitter::nearest_integer(const Node& node) {
+  constexpr uint32_t kBeyond = 0x4f000000;  // 2^31
+  const int a = in_register(node.operands[0]), to = result(node, true);
+  for (int p = 0; p < parts_; ++p) {
+    const Vector from = vector(a, p), d = vector(to, p), s = scratch(0);
+    vcvtps2dq(d, from);
+    if (wide_) {
+      vcmpps(k1, from, constant(kBeyond), kNotBelow);
+      vpternlogd(d | k1, d, d, 0x55);  // all bits of the least one turned round
+      vcmpps(k1, from, from, kNumbers);
+      vmovdqa32(d | k1 | T_z, d);
+    } else {
+      vcmpps(s, from, constant(kBeyond), kNotBelow);
+      vpxor(d, d, s);
+      vcmpps(s, from, from, kNumbers);
+      vpand(d, d, s);
+    }
+  }
 }
 
 /// By halves side by side, which are half as wide as the floats.

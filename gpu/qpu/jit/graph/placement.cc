@@ -25,12 +25,13 @@ Xbyak::Address GraphEmitter::constant(uint32_t bits) {
 
 /// It stands in memory once for all lanes.
 bool GraphEmitter::is_word(Id id) const {
-  return graph_[id].op == Op::kVaryingC || graph_[id].op == Op::kUniformWord;
+  return graph_[id].op == Op::kVaryingC || (graph_[id].op == Op::kUniformWord && !uniforms_are_spread_);
 }
 
 /// The same, but that it stands there as often as a vector of AVX2 wants it.
 bool GraphEmitter::is_everywhere(Id id) const {
-  return graph_[id].op == Op::kConst || graph_[id].op == Op::kTextureWord;
+  const Op op = graph_[id].op;
+  return op == Op::kConst || op == Op::kTextureWord || (op == Op::kUniformWord && uniforms_are_spread_);
 }
 
 /// @param spreads  whether the instruction can spread a word

@@ -1,6 +1,6 @@
 /// An Emitter makes a function for AArch64 of a graph: a value is four registers of NEON. What the function
-/// is of, and what it reaches, its two kinds say: runs of VideoCore IV's instructions (run_emitter.h) and
-/// blocks of fragments (block_emitter.h).
+/// is of, and what it reaches, its kinds say: runs of VideoCore IV's instructions (run_emitter.h), blocks of
+/// fragments (block_emitter.h) and batches of vertices (vertex_emitter.h).
 #pragma once
 
 #include <aarch64/macro-assembler-aarch64.h>
@@ -155,8 +155,9 @@ class Emitter : protected RegisterScan {
 
   Assembler masm_;
   const std::vector<bool> zero_is_loose_, nan_is_loose_, is_quiet_;
-  uint32_t used_ = 0;      // units
-  bool has_zero_ = false;  // in zero()
+  bool uniforms_are_spread_ = false;  // each stands there at least four times
+  uint32_t used_ = 0;                 // units
+  bool has_zero_ = false;             // in zero()
   Mode current_mode_ = Mode::kHost;
   Label pool_label_;
   std::vector<uint64_t> pool_;

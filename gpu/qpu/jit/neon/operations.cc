@@ -73,6 +73,7 @@ const Emitter::LaneOperation* Emitter::lane_operation(Op op) {
       {.op = Op::kEqualFloats, .format = kFormat4S, .of_two = &Masm::Fcmeq},
       {.op = Op::kBelowFloats, .format = kFormat4S, .of_two = &Masm::Fcmgt, .exchanges = true},
       {.op = Op::kAtMostFloats, .format = kFormat4S, .of_two = &Masm::Fcmge, .exchanges = true},
+      {.op = Op::kNearestInteger, .format = kFormat4S, .of_one = &Masm::Fcvtns},
       {.op = Op::kNearestFloat, .format = kFormat4S, .with_number = &Masm::Scvtf},
       {.op = Op::kUpperBytes, .format = kFormat8H, .with_number = &Masm::Ushr, .number = 8},
   };

@@ -85,6 +85,10 @@ void Emitter::spread_word(const Vector& to, Id id) {
   if (node.op == Op::kConst) return spread(to, node.immediate);
   // Of these there are as many as a register has.
   if (node.op == Op::kTextureWord) return masm_.Ldr(to.Q(), operand_of(home_of(node)));
+  if (node.op == Op::kUniformWord && uniforms_are_spread_) {
+    masm_.Ldr(to.Q(), operand_of(home_of(node)));
+    return;
+  }
   masm_.Ldr(to.S(), operand_of(home_of(node)));
   masm_.Dup(to, to, 0);
 }

@@ -22,6 +22,7 @@
 #include "gpu/qpu/jit/code/program_emitter.h"
 #include "gpu/qpu/jit/graph/block_emitter.h"
 #include "gpu/qpu/jit/graph/run_emitter.h"
+#include "gpu/qpu/jit/graph/vertex_emitter.h"
 
 namespace v3d::qpu::jit {
 namespace {
@@ -143,6 +144,10 @@ std::vector<uint8_t> make_run_code(Target target, const graph::Graph& made, GpuA
 
 std::vector<uint8_t> make_block_code(Target target, const graph::Graph& graph) {
   return code_of<BlockEmitter>(graph, width_of(target));
+}
+
+std::vector<uint8_t> make_vertex_code(Target target, const graph::Graph& graph) {
+  return code_of<VertexEmitter>(graph, width_of(target));
 }
 
 bool can_compile(Target target) {
