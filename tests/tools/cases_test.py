@@ -34,10 +34,10 @@ class CasesTest(unittest.TestCase):
             with open(path, "w", encoding="utf-8", opener=lambda p, f: os.open(p, f, 0o755)) as file:
                 file.write(text)
 
-    def run_it(self, *words):
+    def run_it(self, *words, **variables):
         command = [sys.executable, "-B", CASES, "--binary", os.path.join(TREE, "tests", "tools", "fake_deqp.py"), "--v3demu", os.path.join(self.folder, "v3demu"),
                    "--caselist", os.path.join(self.folder, "list.txt"), "--jobs", "1", *words]
-        environment = os.environ | {"V3DEMU_CACHE": self.folder, "FAKE_DEQP_STATE": self.folder}
+        environment = os.environ | {"V3DEMU_CACHE": self.folder, "FAKE_DEQP_STATE": self.folder} | variables
         return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
     def test_cases_are_told_by_what_became_of_them(self):
@@ -53,6 +53,11 @@ class CasesTest(unittest.TestCase):
         done = self.run_it("--groups", "d.c.")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertTrue(done.stderr.endswith("has no such cases\n"), done.stderr)
+
+    def test_a_suite_that_runs_nothing_is_no_figure(self):
+        done = self.run_it(FAKE_DEQP_BROKEN="1")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"^bench/cases: .*fake_deqp.py does not run d\.[ab]\.\w+: .*no device")
 
     def test_workers_share_what_runs_one_at_a_time(self):
         loader = importlib.machinery.SourceFileLoader("cases", CASES)

@@ -39,6 +39,17 @@ DEQP_TARGET=default \\
 """
 
 
+DEQP_VK = """#!/bin/sh
+for word in "$@"; do case $word in
+  --deqp-case=*) cases=${word#*=} ;;
+  --deqp-caselist-export-file=*) file=${word#*=} ;;
+esac; done
+case $cases in
+  dEQP-VK.pipeline.fast_linked_library.*) printf 'GROUP: %s\\nTEST: %s\\n' dEQP-VK.pipeline dEQP-VK.pipeline.fast_linked_library.x > "$file" ;;
+esac
+"""
+
+
 class Suites(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
@@ -65,10 +76,10 @@ class Suites(unittest.TestCase):
         with open(self.path(name), encoding="utf-8") as file:
             return file.read()
 
-    def make(self, suite):
+    def make(self, suite, *words):
         environment = dict(os.environ, PATH=self.path("programs") + ":" + os.environ["PATH"], LOG=self.path("log"))
         return subprocess.run([os.path.join(SOURCE, "packaging", "suites"), suite, "--mesa", self.path("mesa"), "--source", self.path("cts"),
-                               "--output", self.path("suites")], env=environment, capture_output=True, text=True, check=False)
+                               "--output", self.path("suites"), *words], env=environment, capture_output=True, text=True, check=False)
 
     def targets(self):
         return [word.partition("=")[2] for word in self.read("log").split() if word.startswith("-DDEQP_TARGET=")]
@@ -93,6 +104,17 @@ class Suites(unittest.TestCase):
         self.assertEqual(self.targets(), ["default"])
         self.assertIn("without the cases of vk-default/api.txt", done.stderr)
         self.assertEqual(self.read("suites/deqp-vk/mustpass/vk-main.txt"), "dEQP-VK.ssbo.x\n")
+
+    def test_of_lists_that_are_missing_vk_has_what_the_program_lists(self):
+        lists, program = "cts/external/vulkancts/mustpass/main/", "build/external/vulkancts/modules/vulkan/deqp-vk"
+        self.write(lists + "vk-default.txt", "vk-default/api.txt\nvk-default/pipeline/fast-linked-library.txt\nvk-default/ssbo.txt\n")
+        self.write(lists + "vk-default/ssbo.txt", "dEQP-VK.ssbo.x\n")
+        os.chmod(self.write(program, DEQP_VK), 0o755)
+        done = self.make("deqp-vk", "--build", self.path("build"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("without the cases of vk-default/api.txt", done.stderr)
+        self.assertIn("of vk-default/pipeline/fast-linked-library.txt, which is not there, what deqp-vk lists itself: 1 cases", done.stderr)
+        self.assertEqual(self.read("suites/deqp-vk/mustpass/vk-main.txt"), "dEQP-VK.pipeline.fast_linked_library.x\ndEQP-VK.ssbo.x\n")
 
     def test_a_tree_that_does_not_tell_the_target_is_refused(self):
         self.write("mesa/.gitlab-ci/container/debian/test-vk.sh", "")
