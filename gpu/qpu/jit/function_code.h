@@ -31,7 +31,7 @@ struct FunctionCode {
 FunctionCode function_of(Target target, const graph::Graph& graph,
                          absl::FunctionRef<std::vector<uint8_t>()> make);
 
-/// The program from its entry on, as far as it goes straight on.
+/// The program from its entry on, as far as it is read word by word.
 /// @param words  those that it was made of are appended
 flow::Flow straight_flow(const Program& program, Memory memory, bool final_section,
                          std::vector<uint64_t>& words);
