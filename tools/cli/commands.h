@@ -11,6 +11,9 @@ class App;
 
 namespace v3d::tools {
 
+/// What add_run() adds.
+inline constexpr const char* kRun = "run";
+
 void add_run(CLI::App* app, int* exit_code);
 void add_devices(CLI::App* app, int* exit_code);
 void add_counters(CLI::App* app, int* exit_code);

@@ -26,7 +26,11 @@ int run(int argc, char** argv) {
       "v3demu help COMMAND tells the options of a command, and man v3demu all of it;\n"
       "in a clone that is man ./packaging/man/v3demu.1.");
   int exit_code = 0;
-  for (auto* add : v3d::tools::kCommands) add(&app, &exit_code);
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && words.front() == v3d::tools::kRun)
+    v3d::tools::add_run(&app, &exit_code);  // suites start it thousands of times: without all other options
+  else
+    for (auto* add : v3d::tools::kCommands) add(&app, &exit_code);
   for (CLI::App* command : app.get_subcommands([](const CLI::App* one) { return !one->get_group().empty(); }))
     command->group("Commands");
   // For what a command starts, and for what it runs of the GPU itself (replay).
@@ -41,7 +45,6 @@ int run(int argc, char** argv) {
   }
   v3d::g_debug_mask = debug->mask;
   if (const std::string log = v3d::tools::variable("V3DEMU_LOG"); log != "-") v3d::log_to(log);
-  std::vector<std::string> words(argv + 1, argv + argc);
   if (words.empty()) {
     std::fputs(app.help().c_str(), stderr);
     return kWrongUsage;

@@ -26,7 +26,7 @@ int run(const RunOptions& options, const ScreenOptions& screen) {
 
 void add_run(CLI::App* app, int* exit_code) {
   static RunOptions options;
-  CLI::App* command = app->add_subcommand("run", "Run a program with the emulated GPU");
+  CLI::App* command = app->add_subcommand(kRun, "Run a program with the emulated GPU");
   add_run_options(command, &options);
   const auto timing = [](daemon::TimingMode mode) {
     return [mode](int64_t) { options.timing = timing_mode_name(mode); };

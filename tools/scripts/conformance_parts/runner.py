@@ -38,6 +38,8 @@ class Journal:
 class Runner:
     """Runs every case to a result: batches in parallel, each resumed after the case that ended its process."""
 
+    batches_of_a_job = 4  # at least, so that none is left with much at the end
+
     def __init__(self, suite, lists, options):
         self.journal = Journal(options.journal)
         self.suite, self.lists, self.retries, self.jobs = suite, lists, options.retries, options.jobs
@@ -50,7 +52,7 @@ class Runner:
         """Results of the cases, and of their subtests."""
         results = {result.case: result for result in self.journal.found}
         cases = [case for case in cases if case not in results]
-        size = max(1, min(self.batch, -(-len(cases) // (4 * self.jobs))))
+        size = max(1, min(self.batch, -(-len(cases) // (self.batches_of_a_job * self.jobs))))
         batches = [cases[at:at + size] for at in range(0, len(cases), size)]
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
             begun = [pool.submit(self._finish, batch, len(cases)) for batch in batches]
