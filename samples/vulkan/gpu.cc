@@ -137,13 +137,15 @@ Image Gpu::image(uint32_t width, uint32_t height, VkFormat format, const ImageOp
   image.width = width;
   image.height = height;
   image.levels = options.levels;
+  image.depth = options.depth;
   image.layers = options.layers;
   image.samples = options.samples;
   VkImageCreateInfo info{
       .sType = VK_STRUCTURE_TYPE_IMAGE_CREATE_INFO,
-      .imageType = VK_IMAGE_TYPE_2D,
+      .flags = options.is_cube ? VkImageCreateFlags{VK_IMAGE_CREATE_CUBE_COMPATIBLE_BIT} : 0u,
+      .imageType = options.depth > 1 ? VK_IMAGE_TYPE_3D : VK_IMAGE_TYPE_2D,
       .format = format,
-      .extent = {width, height, 1},
+      .extent = {width, height, options.depth},
       .mipLevels = options.levels,
       .arrayLayers = options.layers,
       .samples = options.samples,
@@ -160,12 +162,14 @@ Image Gpu::image(uint32_t width, uint32_t height, VkFormat format, const ImageOp
                                         VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT |
                                         VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT;
   if (options.usage & kViewed) {
-    VkImageViewCreateInfo view{
-        .sType = VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO,
-        .image = image.handle,
-        .viewType = options.layers > 1 ? VK_IMAGE_VIEW_TYPE_2D_ARRAY : VK_IMAGE_VIEW_TYPE_2D,
-        .format = format,
-        .subresourceRange = {image.aspect, 0, options.levels, 0, options.layers}};
+    VkImageViewCreateInfo view{.sType = VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO,
+                               .image = image.handle,
+                               .viewType = options.is_cube      ? VK_IMAGE_VIEW_TYPE_CUBE
+                                           : options.depth > 1  ? VK_IMAGE_VIEW_TYPE_3D
+                                           : options.layers > 1 ? VK_IMAGE_VIEW_TYPE_2D_ARRAY
+                                                                : VK_IMAGE_VIEW_TYPE_2D,
+                               .format = format,
+                               .subresourceRange = {image.aspect, 0, options.levels, 0, options.layers}};
     VULKAN_CHECK(vkCreateImageView(device_, &view, nullptr, &image.view));
     cleanup_.push_back([this, v = image.view] { vkDestroyImageView(device_, v, nullptr); });
   }
@@ -490,7 +494,8 @@ void Gpu::upload(const Image& image, const void* texels, size_t bytes, VkImageLa
     transition(commands, image, VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, level, 1);
     VkBufferImageCopy region{
         .imageSubresource = {image.aspect, level, 0, image.layers},
-        .imageExtent = {std::max(1u, image.width >> level), std::max(1u, image.height >> level), 1}};
+        .imageExtent = {std::max(1u, image.width >> level), std::max(1u, image.height >> level),
+                        std::max(1u, image.depth >> level)}};
     vkCmdCopyBufferToImage(commands, staging.handle, image.handle, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, 1,
                            &region);
     transition(commands, image, VK_IMAGE_LAYOUT_TRANSFER_DST_OPTIMAL, layout, level, 1);

@@ -34,7 +34,7 @@ struct Image {
   VkImageView view = VK_NULL_HANDLE;
   VkFormat format = VK_FORMAT_UNDEFINED;
   VkImageAspectFlags aspect = 0;
-  uint32_t width = 0, height = 0, levels = 1, layers = 1;
+  uint32_t width = 0, height = 0, depth = 1, levels = 1, layers = 1;
   VkSampleCountFlagBits samples = VK_SAMPLE_COUNT_1_BIT;
 };
 
@@ -42,6 +42,8 @@ struct ImageOptions {
   VkImageUsageFlags usage = 0;
   uint32_t levels = 1, layers = 1;
   VkSampleCountFlagBits samples = VK_SAMPLE_COUNT_1_BIT;
+  uint32_t depth = 1;    ///< more: the image is 3D
+  bool is_cube = false;  ///< its view, of six layers
 };
 
 struct VertexAttribute {

@@ -84,7 +84,8 @@ class RandomFrame {
   GpuAddr add_texture() {
     static constexpr struct {
       uint32_t type, cpp;
-    } kFormats[] = {{0, 1}, {2, 2}, {4, 4}, {4, 4}, {4, 4}, {4, 4}};
+    } kFormats[] = {{0, 1},  {2, 2},  {4, 4},  {4, 4},  {4, 4},  {4, 4},
+                    {16, 2}, {17, 4}, {18, 8}, {21, 2}, {23, 4}, {24, 4}};
     constexpr uint32_t kRoom = 2 << 20;
     tmu::TextureSpec spec;
     const auto& format = kFormats[below(std::size(kFormats))];
@@ -94,7 +95,7 @@ class RandomFrame {
     spec.height = 1 + below(one_in(3) ? 300 : 24);
     spec.rb_swap = one_in(4);
     spec.reverse = one_in(10);
-    spec.srgb = spec.cpp == 4 && one_in(12);
+    spec.srgb = spec.type == 4 && one_in(3);
     spec.strictly_uif = one_in(8);
     spec.max_level = one_in(3) ? below(4) : 0;
     spec.base_level = one_in(3) ? below(spec.max_level + 1) : 0;
@@ -108,7 +109,10 @@ class RandomFrame {
     sampler.mag_nearest = sampler.min_nearest = one_in(2);
     if (one_in(6)) sampler.min_nearest = !sampler.min_nearest;
     sampler.mip_nearest = one_in(2);
-    for (uint32_t& wrap : sampler.wrap) wrap = one_in(20) ? below(5) : below(3);
+    for (uint32_t& wrap : sampler.wrap) wrap = one_in(6) ? below(5) : below(3);
+    sampler.compare = below(8);
+    sampler.border_mode = pick({0, 1, 2, 7});
+    for (uint32_t& word : sampler.border) word = any_float();
     if (one_in(2)) sampler.max_lod = 0;
     if (one_in(8)) sampler.bias = number();
     texture.set_sampler(sampler);
@@ -131,9 +135,20 @@ class RandomFrame {
       const auto s = coordinate(), t = coordinate();
       const auto cond = one_in(8) ? pick({qpu::Cond::kIfa, qpu::Cond::kIfnb}) : qpu::Cond::kNone;
       program.look_up(s, t, p0, p1,
-                      static_cast<uint8_t>(kFirst + kVaryings + below(kRegisters - kVaryings - 4)), cond);
+                      static_cast<uint8_t>(kFirst + kVaryings + below(kRegisters - kVaryings - 4)), cond,
+                      more());
       if (one_in(2)) write_operations(program, 1 + below(4));
     }
+  }
+
+  /// What lookups have beside coordinates.
+  ProgramBuilder::LookUpWith more() {
+    ProgramBuilder::LookUpWith with;
+    if (one_in(4)) with.bias = any_register();
+    if (one_in(4)) with.reference = any_register();
+    with.tells_level = one_in(6);
+    if (one_in(4)) with.p2 |= below(256) << 8;
+    return with;
   }
 
   /// Some lanes have a sample then, or none. @param sample  0 or 1
@@ -340,7 +355,7 @@ TEST_P(BlockFunctionsOf, LeaveWhatBatchesLeave) {
 }
 
 TEST_P(BlockFunctionsOf, LookUpWhatTheUnitLooksUp) {
-  constexpr uint32_t kFrames = 100, kLookups = 4;
+  constexpr uint32_t kFrames = 300, kLookups = 4;
   for (uint32_t seed = 0; seed < kFrames; ++seed) {
     const Pixels expected = RandomFrame(seed, nullptr, true, kLookups).render(),
                  drawn = RandomFrame(seed, compiler.get(), false, kLookups).render();

@@ -1,8 +1,11 @@
 /// These functions build fragment programs for tests.
 #pragma once
 
+#include <array>
 #include <bit>
+#include <span>
 
+#include "gpu/tmu/lookup/unit.h"
 #include "tests/vpm/program_writer.h"
 
 namespace v3d::pse {
@@ -37,15 +40,28 @@ class ProgramBuilder : public ProgramWriter<ProgramBuilder> {
   ProgramBuilder& raw_varying(uint8_t to) {
     return load_varying(60).nop().add(qpu::Op::kOr, to, rf(60), rf(60));
   }
+  /// What a lookup may have beside S and T: registers, or -1.
+  struct LookUpWith {
+    int bias = -1, reference = -1;
+    bool tells_level = false;  ///< the bias is the level
+    uint32_t p2 = tmu::kDefaultP2;
+  };
   /// Looks a 2D texture up. P0 and P1 come as uniforms; what returns goes to registers from `to` on.
   ProgramBuilder& look_up(uint8_t s, uint8_t t, uint32_t p0, uint32_t p1, uint8_t to,
                           qpu::Cond cond = qpu::Cond::kNone) {
-    for (const uint32_t word : {p0, p1}) {
+    return look_up(s, t, p0, p1, to, cond, {});
+  }
+  ProgramBuilder& look_up(uint8_t s, uint8_t t, uint32_t p0, uint32_t p1, uint8_t to, qpu::Cond cond,
+                          const LookUpWith& with) {
+    const std::array<uint32_t, 3> configuration = {p0, p1, with.p2};
+    for (const uint32_t word : std::span(configuration).first(with.p2 == tmu::kDefaultP2 ? 2 : 3)) {
       uniforms_.push_back(word);
       nop(qpu::kWrtmuc);
     }
     move_to(kWaddrTmut, t);
-    move_to(kWaddrTmus, s, cond);
+    if (with.bias >= 0) move_to(kWaddrTmub, static_cast<uint8_t>(with.bias));
+    if (with.reference >= 0) move_to(kWaddrTmudref, static_cast<uint8_t>(with.reference));
+    move_to(with.tells_level ? kWaddrTmuslod : kWaddrTmus, s, cond);
     const int words = std::popcount(p0 & (p1 & 1 ? 15u : 3u));
     for (int n = 0; n < words; ++n) {
       qpu::Instruction i;
@@ -93,7 +109,8 @@ class ProgramBuilder : public ProgramWriter<ProgramBuilder> {
   }
 
  private:
-  static constexpr uint8_t kWaddrTmus = 33, kWaddrTmut = 34;
+  static constexpr uint8_t kWaddrTmus = 33, kWaddrTmut = 34, kWaddrTmub = 37, kWaddrTmudref = 38,
+                           kWaddrTmuslod = 42;
 
   ProgramBuilder& move_to(uint8_t magic, uint8_t from, qpu::Cond cond = qpu::Cond::kNone) {
     qpu::Instruction i;

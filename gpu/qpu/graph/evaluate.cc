@@ -10,6 +10,7 @@
 #include "gpu/qpu/run/host_lanes.h"
 #include "gpu/qpu/run/sfu.h"
 #include "gpu/qpu/run/vc4_alu.h"
+#include "gpu/tmu/lookup/lookup_kind.h"
 
 namespace v3d::qpu::graph {
 namespace {
@@ -114,6 +115,8 @@ uint32_t evaluate(const Node& node, uint32_t a, uint32_t b, uint32_t c) {
       return by_parts_of<16>(a, b, [](uint32_t m, uint32_t n) { return m * n; });
     case Op::kAddHalves:
       return by_parts_of<16>(a, b, [](uint32_t m, uint32_t n) { return m + n; });
+    case Op::kSrgbValue:
+      return float_bits(tmu::values_of_srgb_bytes()[a >> 8 * node.immediate & 0xff]);
     case Op::kByte:
       return a >> 8 * node.immediate & 0xff;
     case Op::kByteProducts:

@@ -32,15 +32,22 @@ class LookupNodes {
  public:
   using Channels = std::array<Value, 4>;
   using Coordinates = std::array<Value, 2>;
+  struct Point {
+    Coordinates at;
+    Value bias, reference;  ///< where the kind has them
+  };
 
   LookupNodes(Graph& graph, const LookupKind& kind, Value lanes)
       : graph_(graph), kind_(kind), lanes_(lanes) {}
 
   /// As floats.
-  Channels channels(const Coordinates& at) {
+  Channels channels(const Point& point) {
     using Levels = LookupKind::Levels;
+    const Coordinates& at = point.at;
+    if (kind_.compares)
+      reference_ = kind_.clamps_reference ? limited_to_one(point.reference) : point.reference;
     if (kind_.levels == Levels::kBase) return filtered(at, base_level(), kind_.filter);
-    const Value detail = limited(level_of_detail(at)), over = greatest(detail, bits(0));
+    const Value detail = limited(level_of_detail(point)), over = greatest(detail, bits(0));
     minified_ = above(detail, bits(0));
     const Value base = word(TextureWord::kBaseLevel), last = word(TextureWord::kLastLevel);
     if (kind_.levels == Levels::kNearest) return of_level(at, least(base + ((over + 128u) >> 8), last));
@@ -125,8 +132,14 @@ class LookupNodes {
     const Value exponent = nearest_float(shifted_right_signed(v, bits(23)));
     return float_product(float_sum(exponent, fraction), number(0.5f));
   }
-  /// Of the longer side of the quad's footprint, biased.
-  Value level_of_detail(const Coordinates& at) {
+  /// unclamped_lod() of gpu/tmu/lookup/sampling.h.
+  Value level_of_detail(const Point& point) {
+    Value level = kind_.tells_level ? number(0) : level_of_footprint(point.at);
+    if (kind_.has_bias) level = float_sum(level, point.bias);
+    return float_sum(level, word(TextureWord::kBias));
+  }
+  /// Of the longer side of the quad's footprint.
+  Value level_of_footprint(const Coordinates& at) {
     const Value sizes[2] = {word(TextureWord::kBaseWidth), word(TextureWord::kBaseHeight)};
     const auto square = [&](Value neighbour, Value origin, size_t axis) {
       const Value distance = float_product(float_difference(neighbour, origin), sizes[axis]);
@@ -139,7 +152,7 @@ class LookupNodes {
       y[axis] = square(of_quad_lanes<2, 2, 2, 2>(at[axis]), origin, axis);
     }
     const Value longer = max_floats(float_sum(x[0], x[1]), float_sum(y[0], y[1]));
-    return float_sum(log2_of_square(longer), word(TextureWord::kBias));
+    return log2_of_square(longer);
   }
   /// In 1/256, by the sampler's limits.
   Value limited(Value detail) {
@@ -234,12 +247,20 @@ class LookupNodes {
   // ---- Filters
 
   Channels filtered(const Coordinates& at, const Level& of, LookupKind::Filter filter) {
-    if (filter == LookupKind::Filter::kNearest)
-      return nearest(texel_index(at[0], of, 0), texel_index(at[1], of, 1), of);
-    return linear(texel_pair(at[0], of, 0), texel_pair(at[1], of, 1), of);
+    if (kind_.in_float)
+      return filter == LookupKind::Filter::kNearest ? nearest_value(at, of) : linear_value(at, of);
+    const bool is_nearest = filter == LookupKind::Filter::kNearest;
+    if (kind_.is_general)
+      return is_nearest ? nearest(nearest_index(at[0], of, 0).index, nearest_index(at[1], of, 1).index, of)
+                        : linear(pair_of(at[0], of, 0), pair_of(at[1], of, 1), of);
+    return is_nearest ? nearest(texel_index(at[0], of, 0), texel_index(at[1], of, 1), of)
+                      : linear(texel_pair(at[0], of, 0), texel_pair(at[1], of, 1), of);
   }
 
-  size_t num_channels() const { return size_t{1} << kind_.log2_bytes; }
+  /// Of bytes or halves.
+  size_t num_channels() const {
+    return size_t{1} << (kind_.log2_bytes - (kind_.texels == LookupKind::Texels::kHalf));
+  }
   /// Channels that a format does not have.
   Channels none() { return {bits(0), bits(0), bits(0), number(1)}; }
 
@@ -248,13 +269,18 @@ class LookupNodes {
     const Value v = texel(address(column(x, of), row(y, of), x, of));
     Channels result = none();
     for (size_t c = 0; c < num_channels(); ++c) {
-      const Value byte = nearest_float(byte_of(v, static_cast<uint32_t>(c)));
-      // Divided by 255. The first products are exact; of the last one the half is the same for all bytes.
-      result[c] = wants_floats() ? float_sum(float_product(byte, number(65793 * 0x1p-24f)),
-                                             float_product(byte, number(65793 * 0x1p-48f)))
-                                 : float_product(byte, number(1.0f / 255));
+      // Of a product the half is the same for all bytes.
+      const auto n = static_cast<uint32_t>(c);
+      result[c] = wants_floats() ? channel_of_byte(v, n)
+                                 : float_product(nearest_float(byte_of(v, n)), number(1.0f / 255));
     }
     return result;
+  }
+  /// Divided by 255, rounded once: the products are exact.
+  Value channel_of_byte(Value texel, uint32_t n) {
+    const Value byte = nearest_float(byte_of(texel, n));
+    return float_sum(float_product(byte, number(65793 * 0x1p-24f)),
+                     float_product(byte, number(65793 * 0x1p-48f)));
   }
 
   Channels linear(const Pair& x, const Pair& y, const Level& of) {
@@ -285,13 +311,211 @@ class LookupNodes {
     }
     return result;
   }
+  // ---- Filters of values: AnyTexel of gpu/tmu/lookup/sample.cc
+
+  /// Texels of one axis.
+  struct Tap {
+    Value index[2], outside[2];  ///< outside: where the border's colour applies; no node where none does
+    Value weight;                ///< of the second one, 0 to 255
+  };
+
+  /// sub_texel() of sampling.h.
+  Value sub_texel(Value at, const Level& of, size_t axis) {
+    const Wrap wrap = kind_.wrap[axis];
+    if (wrap == Wrap::kRepeat || wrap == Wrap::kMirror) {
+      const bool is_mirror = wrap == Wrap::kMirror;
+      const Value periods = rounded<Rounding::kDown>(is_mirror ? float_product(at, number(0.5f)) : at);
+      const Value whole = is_mirror ? float_product(number(2), periods) : periods;
+      at = max_floats(float_difference(at, whole), bits(0));
+    }
+    at = float_product(at, nearest_float(of.size[axis]));
+    at = min_floats(max_floats(at, number(-32768)), number(32767));
+    return truncated(rounded<Rounding::kDown>(float_product(at, number(256))));
+  }
+  /// wrap_index() of sampling.h.
+  Value wrapped_index(Value index, const Level& of, size_t axis, Value& outside) {
+    const Value size = of.size[axis], last = size - 1u, zero = bits(0);
+    switch (kind_.wrap[axis]) {
+      case Wrap::kRepeat:
+        return kind_.offset[axis] != 0 ? modulo(index, size) : into_range(index, size);
+      case Wrap::kMirror: {
+        const Value period = size + size;
+        const Value m = kind_.offset[axis] != 0 ? modulo(index, period) : into_range(index, period);
+        return least(m, period - 1u - m);
+      }
+      case Wrap::kBorder:
+        outside = above(zero, index) | above(index, last);
+        break;
+      case Wrap::kMirrorOnce:
+        return least(greatest(index, 0u - 1u - index), last);
+      case Wrap::kClamp:
+        break;
+    }
+    return least(greatest(index, zero), last);
+  }
+  static Value into_range(Value i, Value n) {
+    const Value zero = constant(*i.graph, 0);
+    return i + (n & above(zero, i)) - (n & ~above(n, i));
+  }
+  static Value modulo(Value i, Value n) {
+    const Value periods = rounded<Rounding::kDown>(float_quotient(nearest_float(i), nearest_float(n)));
+    return i - truncated(periods) * n;
+  }
+  Value moved(Value index, size_t axis) {
+    const int offset = kind_.offset[axis];
+    return offset == 0 ? index : index + static_cast<uint32_t>(offset);
+  }
+
+  Tap tap_of(Value at, const Level& of, size_t axis) {
+    const Value u = sub_texel(at, of, axis) - 128u;
+    const Value first = moved(shifted_right_signed(u, bits(8)), axis);
+    Tap tap;
+    tap.weight = u & 255u;
+    tap.index[0] = wrapped_index(first, of, axis, tap.outside[0]);
+    tap.index[1] = wrapped_index(first + 1u, of, axis, tap.outside[1]);
+    return tap;
+  }
+
+  /// As texel_pair(), of any wrap mode.
+  Pair pair_of(Value at, const Level& of, size_t axis) {
+    const Tap tap = tap_of(at, of, axis);
+    const Value second = choose(equal_words(tap.weight, bits(0)), tap.index[0], tap.index[1]);
+    return {tap.index[0], second, tap.weight};
+  }
+
+  struct Place {
+    Value index, outside;
+  };
+  Place nearest_index(Value at, const Level& of, size_t axis) {
+    const Value index = moved(shifted_right_signed(sub_texel(at, of, axis), bits(8)), axis);
+    Place place;
+    place.index = wrapped_index(index, of, axis, place.outside);
+    return place;
+  }
+  Channels nearest_value(const Coordinates& at, const Level& of) {
+    const Place x = nearest_index(at[0], of, 0), y = nearest_index(at[1], of, 1);
+    return value_at(address(column(x.index, of), row(y.index, of), x.index, of),
+                    either(x.outside, y.outside));
+  }
+  Channels linear_value(const Coordinates& at, const Level& of) {
+    const Tap x = tap_of(at[0], of, 0), y = tap_of(at[1], of, 1);
+    const Value columns[2] = {column(x.index[0], of), column(x.index[1], of)},
+                rows[2] = {row(y.index[0], of), row(y.index[1], of)};
+    Channels values[4];
+    for (size_t k = 0; k < 4; ++k)
+      values[k] = value_at(address(columns[k & 1], rows[k >> 1], x.index[k & 1], of),
+                           either(x.outside[k & 1], y.outside[k >> 1]));
+    const Channels top = mixed(values[0], values[1], x.weight),
+                   bottom = mixed(values[2], values[3], x.weight);
+    return mixed(top, bottom, y.weight);
+  }
+
+  static Value either(Value a, Value b) {
+    if (a.id == kNoNode) return b;
+    return b.id == kNoNode ? a : a | b;
+  }
+
+  /// What is infinite, or no number, takes no part where its weight is 0.
+  Channels mixed(const Channels& a, const Channels& b, Value weight) {
+    const Value of_b = float_product(nearest_float(weight), number(1.0f / 256)),
+                of_a = float_difference(number(1), of_b), none = equal_words(weight, bits(0));
+    const bool are_finite = kind_.compares || kind_.texels <= LookupKind::Texels::kSrgb8;
+    Channels result;
+    for (size_t c = 0; c < result.size(); ++c) {
+      result[c] = float_sum(float_product(a[c], of_a), float_product(b[c], of_b));
+      if (!are_finite || kind_.has_border) result[c] = choose(none, a[c], result[c]);
+    }
+    return result;
+  }
+
+  Channels value_at(Value address, Value outside) {
+    Channels channels = decoded(address);
+    if (outside.id != kNoNode)
+      for (uint32_t c = 0; c < 4; ++c)
+        channels[c] =
+            choose(outside, word(static_cast<TextureWord>(static_cast<uint32_t>(TextureWord::kBorder) + c)),
+                   channels[c]);
+    if (kind_.compares) channels = {passes(channels[0]) & number(1), bits(0), bits(0), number(1)};
+    return channels;
+  }
+
+  Channels decoded(Value address) {
+    using Texels = LookupKind::Texels;
+    Channels result = none();
+    const bool is_long = kind_.log2_bytes == 3;
+    const Value v = is_long ? make(Op::kGather, address, lanes_) : texel(address);
+    switch (kind_.texels) {
+      case Texels::kUnorm8:
+        for (uint32_t c = 0; c < num_channels(); ++c) result[c] = channel_of_byte(v, c);
+        break;
+      case Texels::kSrgb8:
+        for (uint32_t c = 0; c < 3; ++c) result[c] = srgb_value(v, c);
+        result[3] = channel_of_byte(v, 3);
+        break;
+      case Texels::kHalf: {
+        const Value second = is_long ? make(Op::kGather, address + 4u, lanes_) : v;
+        for (size_t c = 0; c < num_channels(); ++c) {
+          const Value of = c < 2 ? v : second;
+          result[c] = float_of_half(c % 2 == 0 ? of & 0xffffu : of >> 16);
+        }
+        break;
+      }
+      case Texels::kDepth16:
+        result[0] = depth_of_16_bits(v & 0xffffu);
+        break;
+      case Texels::kDepth24: {
+        // Of v / (2^24 - 1) no more bits than a float has: those of v, but for the last one.
+        const Value n = v >> 8;
+        result[0] = choose(equal_words(n, bits(0xffffff)), number(1),
+                           float_product(nearest_float(n), number(0x1p-24f)));
+        break;
+      }
+      case Texels::kFloat:
+        result[0] = v;
+        break;
+    }
+    return result;
+  }
+  /// v / 65535, toward zero: the 24 upper bits of v / 65536 + v / 65536^2.
+  Value depth_of_16_bits(Value v) {
+    const Value n = v * 0x10001u;
+    const Value beyond = greatest(8u - leading_zeros(n), bits(0));
+    const Value kept = n & make(Op::kShl, bits(~0u), beyond);
+    const Value high = float_product(nearest_float(kept >> 16), number(0x1p-16f)),
+                low = float_product(nearest_float(kept & 0xffffu), number(0x1p-32f));
+    return choose(equal_words(v, bits(0xffff)), number(1), float_sum(high, low));
+  }
+
+  Value limited_to_one(Value v) { return min_floats(max_floats(v, bits(0)), number(1)); }
+  Value passes(Value texel) {
+    switch (kind_.compare) {
+      case Compare::kNever:
+        return bits(0);
+      case Compare::kLess:
+        return below_floats(reference_, texel);
+      case Compare::kEqual:
+        return equal_floats(reference_, texel);
+      case Compare::kLequal:
+        return at_most_floats(reference_, texel);
+      case Compare::kGreater:
+        return below_floats(texel, reference_);
+      case Compare::kNotEqual:
+        return ~equal_floats(reference_, texel);
+      case Compare::kGequal:
+        return at_most_floats(texel, reference_);
+      case Compare::kAlways:
+        break;
+    }
+    return bits(~0u);
+  }
+
   /// Of each half the low byte, at the place of the upper one.
   Value shifted_halves(Value v) { return halves_product(v, bits(0x01000100)); }
 
   Graph& graph_;
   const LookupKind& kind_;
   const Value lanes_;
-  Value minified_;
+  Value minified_, reference_;
 };
 
 /// Lanes of quads of which a lane lives.
@@ -313,15 +537,17 @@ bool Lookups::write(Effect port, Value v, Value exec, const char** why) {
   };
   switch (port) {
     case Effect::kTmuT:
-      t_ = v;
+      parameters_.t = v;
       return set(tmu::kT);
     case Effect::kTmuR:
       return set(tmu::kR);
     case Effect::kTmuI:
       return set(tmu::kI);
     case Effect::kTmuB:
+      parameters_.bias = v;
       return set(tmu::kB);
     case Effect::kTmuDref:
+      parameters_.reference = v;
       return set(tmu::kDref);
     case Effect::kTmuOff:
       return set(tmu::kOff);
@@ -361,7 +587,8 @@ const char* Lookups::launch(tmu::Launcher launcher, Value s, Value exec) {
 void Lookups::look_up(const LookupKind& kind, Value s, Value exec) {
   const Value lanes = this->lanes(kind.per_pixel) & exec;
   LookupNodes nodes(graph_, kind, lanes);
-  const std::array<Value, 4> channels = nodes.channels({s, t_});
+  const std::array<Value, 4> channels =
+      nodes.channels({{s, parameters_.t}, parameters_.bias, parameters_.reference});
   const Value known[2] = {constant(graph_, 0), constant(graph_, bits_of(1))};
   const auto channel = [&](uint8_t n) { return n < 4 ? channels[n] : known[n - 4]; };
   // Quads without a lane that lives, now or later, do not matter.

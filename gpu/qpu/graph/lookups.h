@@ -48,13 +48,18 @@ class Lookups {
   const char* launch(tmu::Launcher launcher, Value s, Value exec);
   void look_up(const tmu::LookupKind& kind, Value s, Value exec);
 
+  /// Words of parameters, which keep what was written last.
+  struct Parameters {
+    Value t, bias, reference;
+  };
+
   Graph& graph_;
   const std::vector<tmu::LookupKind>* const kinds_;
   Value live_;
   bool others_may_live_ = false;
   BlockLookup next_;
   size_t num_config_ = 0;
-  Value t_;
+  Parameters parameters_;
   std::deque<Value> results_;
   std::vector<BlockLookup> found_;
 };

@@ -87,6 +87,7 @@ inline Value rounded(Value a) {
 inline Value least_unsigned(Value a, Value b) { return make(Op::kMinUnsigned, a, b); }
 inline Value deposited(Value a, uint32_t mask) { return make_with(Op::kDeposit, a, mask); }
 inline Value byte_of(Value a, uint32_t number) { return make_with(Op::kByte, a, number); }
+inline Value srgb_value(Value a, uint32_t byte) { return make_with(Op::kSrgbValue, a, byte); }
 inline Value byte_products(Value a, Value b) { return make(Op::kByteProducts, a, b); }
 inline Value half_products(Value a, Value b) { return make(Op::kHalfProducts, a, b); }
 inline Value nearest_integer(const Value& a) { return make(Op::kNearestInteger, a); }

@@ -2,22 +2,59 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
 
 #include "gpu/tmu/lookup/plan.h"
+#include "gpu/tmu/texel/transfer.h"
 
 namespace v3d::tmu {
 namespace {
 
+using Texels = LookupKind::Texels;
+
+std::optional<Texels> texels_of(const Plan& plan) {
+  const Format& format = *plan.format;
+  const Transfer transfer = format.transfers ? plan.texture.transfer : Transfer::kNone;
+  if (format.unorm_bytes > 0 && transfer == Transfer::kNone) return Texels::kUnorm8;
+  if (format.unorm_bytes == 4 && transfer == Transfer::kSrgb) return Texels::kSrgb8;
+  if (format.compressed() || transfer != Transfer::kNone) return {};
+  const Packing& packing = format.packing;
+  const int bits = packing.channels[0].bits;
+  if (packing.number == Number::kHalf && bits == 16 && format.cpp <= 8) return Texels::kHalf;
+  if (packing.number == Number::kDepth) return bits == 16 ? Texels::kDepth16 : Texels::kDepth24;
+  if (packing.number == Number::kFloat && bits == 32 && format.cpp == 4) return Texels::kFloat;
+  return {};
+}
+
+bool is_filtered(const Plan& plan) {
+  return !plan.sampler.mag_nearest || (plan.needs_lod && !plan.sampler.min_nearest);
+}
+
 /// Null: there is code.
 const char* why_none(const Plan& plan) {
-  const LookupSteps& steps = plan.steps;
-  if (steps.not_generated != NotGenerated::kNothing) return name(steps.not_generated);
-  if (steps.coordinates_step == 0) return "lookup that is left out";
-  if (plan.key.shape != kT) return "lookup with other parameters than S and T, or a fetch";
-  if (plan.needs_lod && plan.explicit_lod) return "level of detail that the program tells";
-  const Transfer transfer = plan.texture.transfer;
-  if (plan.format->unorm_bytes == 0 || (plan.format->transfers && transfer != Transfer::kNone))
-    return "format of texels";
+  if (plan.format == nullptr) return name(NotGenerated::kFormat);
+  constexpr uint32_t kLauncherShift = 16, kOthers = 0xff00 | (0xff & ~(kT | kB | kDref));
+  const auto launcher = static_cast<Launcher>(plan.key.shape >> kLauncherShift);
+  const struct {
+    bool is_so;
+    NotGenerated what;
+  } rows[] = {
+      {plan.format->compressed(), NotGenerated::kCompressed},
+      {plan.flips || plan.texture.swap_st, NotGenerated::kFlip},
+      {plan.unnormalized, NotGenerated::kOffsets},
+      {plan.options.dimension_query || plan.options.lod_query, NotGenerated::kQuery},
+      {plan.options.gather, NotGenerated::kGather},
+      {plan.cube, NotGenerated::kCube},
+      {plan.dims != 2, NotGenerated::kDimensions},
+      {plan.anisotropic, NotGenerated::kAnisotropic},
+      {!texels_of(plan), NotGenerated::kFormat},
+      {plan.first_texel && is_filtered(plan), NotGenerated::kFilter},
+  };
+  for (const auto& row : rows)
+    if (row.is_so) return name(row.what);
+  if ((launcher != Launcher::kS && launcher != Launcher::kSLod) || (plan.key.shape & kT) == 0 ||
+      (plan.key.shape & kOthers) != 0)
+    return "lookup with other parameters than S, T, bias and reference, or a fetch";
   return nullptr;
 }
 
@@ -52,11 +89,11 @@ void set_detail_words(const Plan& plan, TextureData& data) {
   const uint32_t level = plan.texture.base_level;
   set(TextureWord::kBaseWidth, bits(static_cast<float>(plan.levels.width[level])));
   set(TextureWord::kBaseHeight, bits(static_cast<float>(plan.levels.height[level])));
-  set(TextureWord::kBias, bits(plan.steps.bias));
+  set(TextureWord::kBias, bits(static_cast<float>(plan.sampler.bias) * (1.0f / 256)));
   set(TextureWord::kLeastDetail, static_cast<uint32_t>(plan.sampler.min_lod));
   set(TextureWord::kMostDetail, static_cast<uint32_t>(plan.sampler.max_lod));
   set(TextureWord::kBaseLevel, level);
-  set(TextureWord::kLastLevel, plan.steps.last_level);
+  set(TextureWord::kLastLevel, std::max<uint32_t>(level, plan.texture.max_level));
 }
 
 void set_layout(const LevelTables& tables, uint32_t level, LookupKind& kind) {
@@ -66,7 +103,28 @@ void set_layout(const LevelTables& tables, uint32_t level, LookupKind& kind) {
   kind.is_xor = tables.xor_bit[level] != 0;
 }
 
+void set_border_words(const Plan& plan, TextureData& data) {
+  for (size_t c = 0; c < 4; ++c)
+    data.words[static_cast<size_t>(TextureWord::kBorder) + c] = plan.border[c][0];
+}
+
+/// What lookups of values have, which are not bytes alone.
+void describe_values(const Plan& plan, LookupKind& kind) {
+  std::copy_n(plan.options.offset, 2, kind.offset);
+  kind.texels = *texels_of(plan);
+  kind.has_border = plan.has_border;
+  kind.compares = plan.compare;
+  kind.clamps_reference = plan.compare && plan.format->clamps_reference();
+  if (plan.compare) kind.compare = plan.sampler.compare;
+  const bool is_usual =
+      std::all_of(plan.sampler.wrap, plan.sampler.wrap + 2, [](Wrap wrap) { return wrap <= Wrap::kMirror; });
+  kind.is_general = plan.general_wrap || !is_usual;
+  kind.in_float = kind.texels != Texels::kUnorm8 || plan.has_border || plan.compare;
+}
+
 }  // namespace
+
+const float* values_of_srgb_bytes() { return transfer_table(Transfer::kSrgb, 8); }
 
 LookupKind describe_lookup(const Plan& plan, TextureData& data) {
   using Filter = LookupKind::Filter;
@@ -85,8 +143,12 @@ LookupKind describe_lookup(const Plan& plan, TextureData& data) {
     std::copy_n(plan.word_channel[word], 2, kind.channel[word]);
   data.words = {};
   set_level_words(plan.levels, plan.texture.base_level, data);
+  describe_values(plan, kind);
+  if (plan.has_border) set_border_words(plan, data);
   if (plan.needs_lod) {
     kind.levels = sampler.mip_nearest ? LookupKind::Levels::kNearest : LookupKind::Levels::kLinear;
+    kind.tells_level = plan.explicit_lod;
+    kind.has_bias = (plan.key.shape & kB) != 0;
     set_detail_words(plan, data);
     set_levels(plan.levels, data);
   } else {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 
+#include "gpu/base/compare.h"
 #include "gpu/base/lanes.h"
 #include "gpu/tmu/image/texture_state.h"
 
@@ -16,6 +17,9 @@ struct Plan;
 struct LookupKind {
   enum class Filter : uint8_t { kNearest, kLinear };
   enum class Levels : uint8_t { kBase, kNearest, kLinear };
+  /// What a texel holds: a byte for each channel, R, G and B of which may stand for other values; a half for
+  /// each; or one number.
+  enum class Texels : uint8_t { kUnorm8, kSrgb8, kHalf, kDepth16, kDepth24, kFloat };
 
   const char* none = nullptr;        ///< a literal: why there is no code. All else is as it was made then
   Filter filter = Filter::kNearest;  ///< of lanes that magnify, and of the base level alone
@@ -24,13 +28,24 @@ struct LookupKind {
   /// Of the base level's layout, as in addressing.h; not where there are several.
   uint8_t x_shift = 0, y0_shift = 0, y1_shift = 0;
   bool is_xor = false;
-  Wrap wrap[2] = {Wrap::kRepeat, Wrap::kRepeat};  ///< of S and T: one of the first three
-  uint8_t log2_bytes = 0;                         ///< of a texel, each byte of which is a channel
-  bool per_pixel = false;                         ///< lanes without a sample take no part
-  bool wide = false;                              ///< return words are floats instead of two halves
-  uint8_t num_words = 0;                          ///< that are returned
-  uint8_t channel[4][2] = {};                     ///< of each half of them, as Plan::word_channel
-  uint8_t texture = 0;                            ///< its number among those of the draw
+  Wrap wrap[2] = {Wrap::kRepeat,
+                  Wrap::kRepeat};  ///< of S and T; where bytes are blended one of the first three
+  int8_t offset[2] = {0, 0};       ///< of S and T, in texels
+  Texels texels = Texels::kUnorm8;
+  bool is_general = false;  ///< indices may be far outside, or mirrored once
+  bool in_float = false;    ///< values are blended, not bytes
+  bool has_border = false;  ///< a wrap mode has
+  bool compares = false;    ///< with the reference
+  bool clamps_reference = false;
+  Compare compare = Compare::kNever;
+  bool tells_level = false;    ///< the program does, instead of derivatives
+  bool has_bias = false;       ///< the program has: that is the level, where it tells it
+  uint8_t log2_bytes = 0;      ///< of a texel
+  bool per_pixel = false;      ///< lanes without a sample take no part
+  bool wide = false;           ///< return words are floats instead of two halves
+  uint8_t num_words = 0;       ///< that are returned
+  uint8_t channel[4][2] = {};  ///< of each half of them, as Plan::word_channel
+  uint8_t texture = 0;         ///< its number among those of the draw
   bool operator==(const LookupKind&) const = default;
 };
 
@@ -53,7 +68,8 @@ enum class TextureWord : uint8_t {
   kMostDetail,  ///< 1/256: the limits of the level of detail
   kBaseLevel,
   kLastLevel,
-  kNumWords
+  kBorder,  ///< of the first decoded channel; those of the others follow
+  kNumWords = kBorder + 4
 };
 inline constexpr uint32_t kTextureWords = static_cast<uint32_t>(TextureWord::kNumWords);
 /// Words of each level, where kinds have several.
@@ -72,6 +88,9 @@ struct TextureData {
   /// Lane i belongs to level i. Only of kinds with several.
   alignas(64) std::array<Lanes, kLevelWords> levels;
 };
+
+/// What the bytes of R, G and B of Texels::kSrgb8 stand for.
+const float* values_of_srgb_bytes();
 
 /// Of a complete plan; its texture's number is 0. @param data  complete, unless there is no code
 LookupKind describe_lookup(const Plan& plan, TextureData& data);

@@ -101,6 +101,7 @@ class Operations : public ::testing::TestWithParam<jit::Target> {
     switch (op) {
       case Op::kRound:
       case Op::kByte:
+      case Op::kSrgbValue:
         return static_cast<uint32_t>(round % 4);
       case Op::kShuffleQuads:
         return random.word(Range::kAny) & 0xff;

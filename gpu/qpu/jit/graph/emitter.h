@@ -111,6 +111,8 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   // ---- lookup_operations.cc
   bool emit_lookups(const Node& node);
   void one_byte(const Node& node);
+  void one_byte(const Vector& to, const Vector& from, uint32_t number);
+  void srgb_value(const Node& node);
   void deposit(const Node& node);
   void deposit_wide(const Node& node);
   void deposit_by_runs(const Vector& to, const Vector& from, uint32_t mask);

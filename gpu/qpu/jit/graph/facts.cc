@@ -75,6 +75,7 @@ std::vector<bool> quiet_floats(const graph::Graph& graph) {
         is_quiet[n] = is_quiet[nodes[n].operands[1]];
         break;
       case Op::kPlane:
+      case Op::kSrgbValue:
       case Op::kFloatSum:
       case Op::kFloatDifference:
       case Op::kFloatProduct:

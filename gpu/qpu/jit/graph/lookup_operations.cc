@@ -7,6 +7,7 @@
 #include "gpu/qpu/graph/evaluate.h"
 #include "gpu/qpu/jit/graph/emitter.h"
 #include "gpu/qpu/jit/graph/frame.h"
+#include "gpu/tmu/lookup/lookup_kind.h"
 
 namespace v3d::qpu::jit {
 namespace {
@@ -35,6 +36,9 @@ bool GraphEmitter::emit_lookups(const Node& node) {
     case Op::kByte:
       one_byte(node);
       return true;
+    case Op::kSrgbValue:
+      srgb_value(node);
+      return true;
     case Op::kDeposit:
       deposit(node);
       return true;
@@ -50,19 +54,29 @@ bool GraphEmitter::emit_lookups(const Node& node) {
 
 void GraphEmitter::one_byte(const Node& node) {
   const int from = in_register(node.operands[0]), to = result(node);
+  for (int p = 0; p < parts_; ++p) one_byte(vector(to, p), vector(from, p), node.immediate);
+}
+
+void GraphEmitter::one_byte(const Vector& to, const Vector& from, uint32_t number) {
+  if (number == 0) return wide_ ? vpandd(to, from, constant(0xff)) : vpand(to, from, constant(0xff));
+  if (number == 3) return vpsrld(to, from, 24);
+  uses_bytes_ = true;
+  vpshufb(to, from, ptr[rip + (number == 1 ? second_byte_ : third_byte_)]);
+}
+
+/// Of a table that stays where it is as long as the process does.
+void GraphEmitter::srgb_value(const Node& node) {
+  const int from = in_register(node.operands[0]), to = result(node, true);
+  mov(rax, reinterpret_cast<uintptr_t>(tmu::values_of_srgb_bytes()));
   for (int p = 0; p < parts_; ++p) {
-    const Vector d = vector(to, p), a = vector(from, p);
-    switch (node.immediate) {
-      case 0:
-        wide_ ? vpandd(d, a, constant(0xff)) : vpand(d, a, constant(0xff));
-        break;
-      case 3:
-        vpsrld(d, a, 24);
-        break;
-      default:
-        uses_bytes_ = true;
-        vpshufb(d, a, ptr[rip + (node.immediate == 1 ? second_byte_ : third_byte_)]);
+    one_byte(scratch(0), vector(from, p), node.immediate);
+    if (wide_) {
+      kxnorw(kLanesLeft, kLanesLeft, kLanesLeft);
+      vgatherdps(Zmm(to) | kLanesLeft, ptr[rax + Zmm(scratch(0).getIdx()) * 4]);
+      continue;
     }
+    vpcmpeqd(scratch(1), scratch(1), scratch(1));
+    vgatherdps(vector(to, p), ptr[rax + Xbyak::Ymm(scratch(0).getIdx()) * 4], scratch(1));
   }
 }
 

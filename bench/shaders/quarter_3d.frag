@@ -1,0 +1,5 @@
+#version 450
+layout(binding = 0) uniform sampler3D image;
+layout(location = 0) in vec2 uv;
+layout(location = 0) out vec4 out_color;
+void main() { out_color = texture(image, vec3(uv, 0.5 * (uv.x + uv.y))); }
