@@ -24,7 +24,7 @@ bool BlockFunctions::begin_draw(const PreparedDraw& draw, tlb::TileBuffer& tile,
                                 qpu::Thread& thread) {
   code_ = nullptr;
   if (job_.is_seen() || g_left_out != 0) return false;
-  key_ = qpu::BlockKey{.lookups = std::move(key_.lookups)};
+  key_ = qpu::BlockKey{.lookups = std::move(key_.lookups), .known = std::move(key_.known)};
   if (const char* const other = describe(draw, tile, key_); other != nullptr) {
     if (std::exchange(said_, other) != other)
       log_debug(Debug::kJit,
@@ -39,8 +39,10 @@ bool BlockFunctions::begin_draw(const PreparedDraw& draw, tlb::TileBuffer& tile,
   draw_ = &draw;
   thread_ = &thread;
   describe_lookups(*lookups);
+  read_known(*lookups);
   code_ = draw.program->blocks(job_.memory, final_section, key_);
-  if (code_ == nullptr || code_->uniforms() > kMostUniforms || !has_known_configuration()) return false;
+  if (code_ == nullptr || !has_known_configuration()) return false;
+  if (code_->takes_long() && is_sparse(*draw.program)) return false;
   quads_of_row_ = tile.config().tile_width / 2;
   has_tile_ = has_uniforms_ = false;
   run_.tile_x = tile_x;
@@ -68,10 +70,26 @@ const char* BlockFunctions::describe(const PreparedDraw& draw, tlb::TileBuffer& 
 uint64_t BlockFunctions::end_draw() {
   flush();
   const uint64_t passed = std::exchange(run_.passed, 0);
+  Filling& filling = filling_of(*draw_->program);
+  filling.passed += passed;
+  filling.shaded += run_.shaded;
   if (!takes_tested_) tile_->add_passed(passed);
   const uint64_t instructions = std::exchange(run_.shaded, 0) * code_->instructions();
   draw_->program->count(*thread_, {.compiled = instructions});
   return instructions;
+}
+
+BlockFunctions::Filling& BlockFunctions::filling_of(const qpu::Program& program) {
+  Filling& filling = fillings_[program.entry() / qpu::Chunk::kBytes % fillings_.size()];
+  if (filling.program != &program) filling = {.program = &program};
+  return filling;
+}
+
+/// Functions take as long for one pixel of a block as for all.
+bool BlockFunctions::is_sparse(const qpu::Program& program) {
+  constexpr uint64_t kEnough = 128, kPixelsOfBlock = 13;
+  const Filling& filling = filling_of(program);
+  return filling.shaded >= kEnough && filling.passed < filling.shaded * kPixelsOfBlock;
 }
 
 void BlockFunctions::set_primitive(PrimitiveSetup& setup) {
@@ -160,6 +178,13 @@ void BlockFunctions::describe_lookups(const qpu::BlockLookups& found) {
   run_.textures = textures_.data();
 }
 
+void BlockFunctions::read_known(const qpu::BlockLookups& found) {
+  key_.known.clear();
+  if (found.known.empty()) return;
+  const qpu::ProgramScope scope = in_program();
+  for (const uint16_t number : found.known) key_.known.push_back({number, uniform(number)});
+}
+
 uint8_t BlockFunctions::number_of(const tmu::LookupKind& kind, const tmu::TextureData& data) {
   const auto is_it = [&](const qpu::BlockTexture& texture) {
     for (size_t n = 0; n < tmu::kTextureWords; ++n)
@@ -180,6 +205,11 @@ void BlockFunctions::read_uniforms() {
   for (uint32_t n = 0; n < code_->uniforms(); ++n) uniforms_[n] = uniform(n);
   for (size_t c = 0; c < constants_.size(); ++c)
     uniforms_[code_->uniforms() + c] = std::bit_cast<uint32_t>(constants_[c]);
+  const std::vector<qpu::IndirectWord>& indirect = code_->indirect();
+  for (size_t n = 0; n < indirect.size(); ++n) {
+    const GpuAddr address = (uniforms_[indirect[n].uniform] + indirect[n].first) & ~3u;
+    uniforms_[qpu::kFirstIndirect + n] = job_.memory.load<uint32_t>(address + indirect[n].offset);
+  }
   has_uniforms_ = true;
 }
 

@@ -76,6 +76,8 @@ class ProgramWriter {
     half.waddr = static_cast<uint8_t>(to);
   }
 
+  const std::vector<uint64_t>& words() const { return words_; }
+
   std::vector<uint32_t> uniforms_;
 
  private:

@@ -8,6 +8,8 @@
 
 #include "gpu/qpu/graph/block_targets.h"
 #include "gpu/qpu/graph/lookups.h"
+#include "gpu/qpu/graph/scratch.h"
+#include "gpu/qpu/graph/uniform_streams.h"
 #include "gpu/qpu/graph/value.h"
 #include "gpu/qpu/run/alu_lanes.h"
 #include "gpu/qpu/run/sfu.h"
@@ -19,8 +21,11 @@ constexpr uint32_t kOne = 0x3f800000, kHalf = 0x3f000000;
 constexpr uint32_t kSign = 0x80000000, kInfinity = 0x7f800000, kQuiet = 0x400000, kQuietNan = 0x7fc00000,
                    kNoNumber = 0xffc00000, kTwoHundred = 0x43480000, kLeastNormal = 0x00800000;
 constexpr uint32_t kColorWords = 2;
-constexpr uint32_t kMostInstructions = 256;
-/// On doubles they take long: then it is worth it that quads of several primitives wait for each other.
+/// Of the configuration of an access to memory: only lanes with a sample take part.
+constexpr uint8_t kPerPixel = 0x80;
+/// That are executed: loops are unrolled.
+constexpr uint32_t kMostInstructions = 1024;
+/// On doubles they take long.
 constexpr uint32_t kMostSpecial = 2;
 
 using QpuOp = qpu::Op;
@@ -79,24 +84,33 @@ VertexGraph with_uniforms_last(const VertexGraph& of) {
 /// program, or of vertices a coordinate or vertex program.
 class FrontEnd {
  public:
-  /// @param kinds  null: lookups are found only
-  FrontEnd(const flow::Flow& flow, const BlockKey& key, const std::vector<tmu::LookupKind>* kinds)
+  /// @param finds  lookups and known uniforms are found only
+  FrontEnd(const flow::Flow& flow, const BlockKey& key, bool finds)
       : flow_(flow),
         generation_(flow.setting.generation),
         isa_(isa(generation_)),
         key_(key),
-        lookups_(graph_, kinds) {}
+        finds_(finds),
+        lookups_(graph_, finds ? nullptr : &key.lookups),
+        uniforms_(graph_, flow, finds ? nullptr : &key.known),
+        scratch_(graph_) {}
 
   std::optional<BlockGraph> make(const char** why) {
     execute(why);
     if (why_ != nullptr) return {};
-    if (colors_ != 0) store_colors(graph_, key_.target, {color_, color_exec_}, uniforms_);
-    return BlockGraph{without_dead(graph_), uniforms_, depth_configuration_, instructions_};
+    if (colors_ != 0) store_colors(graph_, key_.target, {color_, color_exec_}, uniforms_.count());
+    BlockGraph made = {without_dead(graph_), uniforms_.count(), uniforms_.indirect(),
+                       depth_configuration_, instructions_,     specials_ > kMostSpecial};
+    if (const char* const seen = unknown_source(made.graph); seen != nullptr) {
+      *why = seen;
+      return {};
+    }
+    return made;
   }
-  std::optional<std::vector<BlockLookup>> find_lookups(const char** why) {
+  std::optional<BlockLookups> find_lookups(const char** why) {
     execute(why);
     if (why_ != nullptr) return {};
-    return lookups_.found();
+    return BlockLookups{lookups_.found(), uniforms_.found(), {}};
   }
   std::optional<VertexGraph> make_vertices(const char** why) {
     of_vertices_ = true;
@@ -104,7 +118,7 @@ class FrontEnd {
     if (why_ == nullptr && graph_.is_full()) refuse("too many operations");
     *why = why_;
     if (why_ != nullptr) return {};
-    return with_uniforms_last({without_dead(graph_), uniforms_, instructions_, rows_, {}});
+    return with_uniforms_last({without_dead(graph_), uniforms_.count(), instructions_, rows_, {}});
   }
 
  private:
@@ -119,11 +133,23 @@ class FrontEnd {
     execute_all();
     if (why_ == nullptr && key_.is_late && !depth_configuration_) refuse("no depth, which tests wait for");
     if (why_ == nullptr && graph_.is_full()) refuse("too many operations");
+    if (uniforms_.count() > kMostUniforms || uniforms_.indirect().size() > kMostIndirect)
+      refuse("many uniforms");
+    if (uniforms_.found().size() > (finds_ ? BlockLookups::kMostKnown : 0))
+      refuse("many uniforms that have to be known");
     *why = why_;
   }
 
   void refuse(const char* why) {
     if (why_ == nullptr) why_ = why;
+  }
+  /// What another order of quads, or another thread, would change. @return  null: nothing does
+  static const char* unknown_source(const Graph& graph) {
+    for (const Node& node : graph.nodes()) {
+      if (node.op == Op::kThreadIndex) return "tidx";
+      if (node.op == Op::kLaneIndex) return "eidx";
+    }
+    return nullptr;
   }
 
   // ---- Nodes
@@ -211,7 +237,7 @@ class FrontEnd {
     if (depth_configuration_.has_value() || color_words_ % kColorWords != 0)
       return refuse("several writes with a configuration");
     if (!graph_.is_constant(exec.id, ~0u)) return refuse("a conditional write of depth");
-    depth_configuration_ = uniforms_++;
+    depth_configuration_ = uniforms_.take();
     if (!key_.is_late) return;
     pass(key_.depth != BlockKey::Depth::kNone ? alive() & passes_ : alive());
     effect(Op::kPassed, coverage_);
@@ -223,18 +249,33 @@ class FrontEnd {
 
   // ---- Instructions
 
-  /// In their order; what is no straight line is refused.
+  /// In their order; where a branch leads has to be known.
   void execute_all() {
     using Kind = flow::Exit::Kind;
     if (!flow_.complete || flow_.entry == flow::kNowhere) return refuse("unknown code");
-    for (uint32_t block = flow_.entry, blocks = 0; why_ == nullptr; ++blocks) {
+    for (uint32_t block = flow_.entry; why_ == nullptr;) {
       const flow::Block& b = flow_.blocks[block];
-      if (b.loops != 0 || blocks == flow_.blocks.size()) return refuse("a loop");
       for (uint32_t n = b.first; n < b.first + b.count && why_ == nullptr; ++n) execute(flow_.nodes[n]);
-      if (b.exit.kind == Kind::kEnd) return;
-      if (b.exit.kind != Kind::kNext || b.exit.may_wait) return refuse("a branch");
-      block = b.exit.next;
+      if (b.exit.kind == Kind::kEnd || why_ != nullptr) return;
+      if (b.exit.may_wait) return refuse("a barrier");
+      if (b.exit.kind == Kind::kJump) uniforms_.jump();
+      block = b.exit.kind == Kind::kBranch && branches_ ? b.exit.taken : b.exit.next;
+      if (block == flow::kNowhere) return refuse("a branch");
     }
+  }
+
+  /// One that all lanes take, or none; lanes without a sample see nothing of it.
+  void execute(const Branch& branch) {
+    branches_ = true;
+    const bool is_always = branch.cond == BranchCond::kAlways;
+    if (!is_always) {
+      const bool all = graph_.is_constant(flag_a_.id, ~0u), none = graph_.is_constant(flag_a_.id, 0);
+      if (!all && !none) return refuse("a branch");
+      const bool is_inverted = branch.cond == BranchCond::kNa0 || branch.cond == BranchCond::kAnyna ||
+                               branch.cond == BranchCond::kAllna;
+      branches_ = all != is_inverted;
+    }
+    if (const char* const why = uniforms_.branch(branch, branches_); why != nullptr) refuse(why);
   }
 
   void land(const flow::InFlight& in_flight) {
@@ -257,30 +298,39 @@ class FrontEnd {
     if (number >= key_.components || (key_.flat >> number & 1)) return bits(0);
     return source(Op::kPlane, kFirstComponent + number);
   }
-  Value next_uniform() { return source(Op::kUniformWord, uniforms_++); }
+  Value next_indirect() {
+    const Value v = uniforms_.next_indirect();
+    if (v.id == kNoNode) refuse("a uniform without address");
+    return v;
+  }
 
   void execute(const flow::Node& node) {
     const Instruction* const instruction = flow_.instruction(node);
-    if (instruction == nullptr || instruction->is_branch) return refuse("a branch");
+    if (instruction == nullptr) return refuse("unknown code");
     const Instruction& i = *instruction;
-    constexpr uint16_t kOfAll = kThrsw | kLdunif | kLdunifrf, kOfFragments = kLdvary | kLdtmu | kWrtmuc;
-    const uint16_t known = of_vertices_ ? kOfAll : kOfAll | kOfFragments;
+    constexpr uint16_t kOfAll = kThrsw | kLdunif | kLdunifrf,
+                       kOfFragments = kLdvary | kLdunifa | kLdunifarf | kLdtmu | kWrtmuc;
     if (of_vertices_ && (i.signals & kWrtmuc)) return refuse("lookups");
-    if (i.signals & ~known) return refuse("memory or the tile buffer read");
+    if (i.signals & ~(of_vertices_ ? kOfAll : kOfAll | kOfFragments))
+      return refuse("memory or the tile buffer read");
     if (++instructions_ > kMostInstructions) return refuse("too many instructions");
     land(node.in_flight);
+    if (i.is_branch) return of_vertices_ ? refuse("a branch") : execute(i.branch);
     const Result add = compute(i.add), mul = compute(i.mul);
     if (why_ != nullptr) return;
     Value loaded = bits(0), implicitly = bits(0);
     if (i.signals & kLdtmu) loaded = lookups_.take();
     if (loaded.id == kNoNode) return refuse("a result of no lookup");
     if (i.signals & kLdvary) loaded = next_varying();
-    if (i.signals & kLdunifrf) loaded = next_uniform();
-    if (i.signals & kLdunif) implicitly = next_uniform();
-    if (i.signals & kWrtmuc) lookups_.configure(uniforms_++);
+    if (i.signals & kLdunifrf) loaded = uniforms_.next();
+    if (i.signals & kLdunifarf) loaded = next_indirect();
+    if (i.signals & kLdunif) implicitly = uniforms_.next();
+    if (i.signals & kLdunifa) implicitly = next_indirect();
+    if (why_ != nullptr) return;
+    if (i.signals & kWrtmuc) lookups_.configure(uniforms_.take());
     commit(i.add, add);
     commit(i.mul, mul);
-    if (i.signals & kLdunif) reg(isa_.implicit) = implicitly;
+    if (i.signals & (kLdunif | kLdunifa)) reg(isa_.implicit) = implicitly;
     if (i.signals & kSignalsWithAddress)
       write(i.signal_magic, i.signal_waddr, Pack::kNone, loaded, bits(~0u));
     const std::array<Value, 2> flags = {flag_a_, flag_b_};
@@ -322,7 +372,7 @@ class FrontEnd {
     return kUnpacks[static_cast<size_t>(o.unpack)](v);
   }
 
-  /// Not EIDX, which tells in which order quads came.
+  /// TIDX and EIDX, which tell in which order quads came, may be of addresses of scratch alone.
   /// @return  no node: it is none of these
   Value state_of(QpuOp op) {
     switch (op) {
@@ -334,16 +384,20 @@ class FrontEnd {
         return flag_b_ & 0x10001u;
       case QpuOp::kVflnb:
         return ~flag_b_ & 0x10001u;
+      case QpuOp::kTmuwt:  // lookups are executed at once
+      case QpuOp::kVpmwt:  // and what is written to rows is there
       case QpuOp::kNop:
         return bits(0);
       default:
-        return of_vertices_ ? state_of_vertices(op) : state_of_pixels(op);
+        return of_vertices_ ? Value{} : state_of_pixels(op);
     }
   }
-  /// What is written is there at once.
-  Value state_of_vertices(QpuOp op) { return op == QpuOp::kVpmwt ? bits(0) : Value{}; }
   Value state_of_pixels(QpuOp op) {
     switch (op) {
+      case QpuOp::kTidx:
+        return source(Op::kThreadIndex);
+      case QpuOp::kEidx:
+        return source(Op::kLaneIndex);
       case QpuOp::kXcd:
         return source(Op::kPixel, 0);
       case QpuOp::kYcd:
@@ -394,9 +448,11 @@ class FrontEnd {
   }
   Value function(QpuOp op, Value a, Value b) {
     if (const ResultFn fn = kResults[static_cast<size_t>(op)]) return fn(a, b);
+    if (op == QpuOp::kMultop) return rtop_ = cross_products(a, b);
+    if (op == QpuOp::kUmul24) return product_of_24_bits(a, b, std::exchange(rtop_, bits(0)));
     const Value special = special_function(op, a);
     if (special.id == kNoNode) return state_of(op);
-    if (++specials_ > kMostSpecial && !of_vertices_) refuse("many special functions");
+    ++specials_;
     return special;
   }
 
@@ -464,12 +520,47 @@ class FrontEnd {
     if (of_vertices_ && !starts_sfu(port.effect))
       return refuse(port.name != nullptr ? port.name : "an unknown port");
     if (port.effect == Effect::kTlb) return port.takes_uniform ? test_late(exec) : write_tile(v, exec);
+    if (port.effect == Effect::kUnifa) return set_address(v, exec);
+    if (port.effect == Effect::kTmuData) return scratch_.add_data(v);
+    if (port.effect == Effect::kGeneral) return access_scratch(port.takes_uniform, v, exec);
     if (starts_sfu(port.effect)) return start_sfu(sfu_operation(port.effect), v);
     if (const char* why = nullptr; lookups_.write(port.effect, v, exec, &why)) {
       if (why != nullptr) refuse(why);
       return;
     }
     refuse(port.name != nullptr ? port.name : "an unknown port");
+  }
+
+  void set_address(Value v, Value exec) {
+    const char* const why =
+        graph_.is_constant(exec.id, ~0u) ? uniforms_.set_address(v) : "a conditional address of uniforms";
+    if (why != nullptr) refuse(why);
+  }
+
+  void access_scratch(bool is_configured, Value address, Value exec) {
+    if (is_configured) scratch_.configure(uniforms_.known_word(uniforms_.take()));
+    const uint8_t configuration = scratch_.take_configuration();
+    if (lookups_.has_parameters()) return refuse("parameters of memory");
+    if (finds_) return uniforms_.know_all_of(address);
+    Value loaded;
+    const Value lanes = lookups_.lanes((configuration & kPerPixel) != 0) & exec;
+    if (const char* const why = scratch_.access(configuration, address, lanes, &loaded); why != nullptr)
+      return refuse(why);
+    if (loaded.id == kNoNode) return;
+    if (!lookups_.add_result(sees_dead_lanes() ? choose(lanes, loaded, bits(0)) : loaded))
+      refuse("many results of lookups");
+  }
+
+  /// Whether what a lane without a sample holds may come to others, or it may get one.
+  bool sees_dead_lanes() const {
+    const auto crosses = [](const Instruction& i) {
+      return i.add.op == QpuOp::kFdx || i.add.op == QpuOp::kFdy || i.add.op == QpuOp::kSetmsf;
+    };
+    const auto has_levels = [](const tmu::LookupKind& kind) {
+      return kind.levels != tmu::LookupKind::Levels::kBase;
+    };
+    return std::any_of(flow_.instructions.begin(), flow_.instructions.end(), crosses) ||
+           std::any_of(key_.lookups.begin(), key_.lookups.end(), has_levels);
   }
 
   /// What a register held that had no value does not matter.
@@ -531,7 +622,8 @@ class FrontEnd {
   const flow::Flow& flow_;
   const chip::Generation generation_;
   const IsaProperties& isa_;
-  const BlockKey key_;
+  const BlockKey& key_;
+  const bool finds_;
   bool of_vertices_ = false;
   VertexRows rows_;  // of vertices, each once
   Graph graph_;
@@ -545,23 +637,27 @@ class FrontEnd {
   Value color_exec_;
   uint32_t color_words_ = 0, colors_ = 0;
   std::array<Value, 2> sfu_results_;
+  Value rtop_ = bits(0);
   std::optional<uint32_t> depth_configuration_;
   Lookups lookups_;
-  uint32_t varyings_ = 0, uniforms_ = 0, instructions_ = 0, specials_ = 0;  // that came so far
+  UniformStreams uniforms_;
+  Scratch scratch_;
+  bool branches_ = false;                                    // the branch that was executed last
+  uint32_t varyings_ = 0, instructions_ = 0, specials_ = 0;  // that came so far
 };
 
 }  // namespace
 
 std::optional<BlockGraph> block_graph(const flow::Flow& flow, const BlockKey& key, const char** why) {
-  return FrontEnd(flow, key, &key.lookups).make(why);
+  return FrontEnd(flow, key, false).make(why);
 }
 
-std::optional<std::vector<BlockLookup>> find_lookups(const flow::Flow& flow, const char** why) {
-  return FrontEnd(flow, {}, nullptr).find_lookups(why);
+std::optional<BlockLookups> find_lookups(const flow::Flow& flow, const char** why) {
+  return FrontEnd(flow, {}, true).find_lookups(why);
 }
 
 std::optional<VertexGraph> vertex_graph(const flow::Flow& flow, const char** why) {
-  return FrontEnd(flow, {}, nullptr).make_vertices(why);
+  return FrontEnd(flow, {}, true).make_vertices(why);
 }
 
 }  // namespace v3d::qpu::graph

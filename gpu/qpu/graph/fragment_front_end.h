@@ -21,16 +21,18 @@ inline constexpr uint32_t kTileDepth = 0, kTileColor = 1;
 struct BlockGraph {
   Graph graph;
   uint32_t uniforms = 0;                          ///< words that the program reads
+  std::vector<IndirectWord> indirect{};           ///< and those by an address
   std::optional<uint32_t> depth_configuration{};  ///< @see BlockCode
-  uint32_t instructions = 0;                      ///< of the program
+  uint32_t instructions = 0;                      ///< that the program executes
+  bool takes_long = false;                        ///< @see BlockCode
 };
 
-/// Empty if the program is not one straight line of operations that have an expression, which gives each
-/// pixel one colour of four halves, or none: then `why` says what else it does.
+/// Empty if the program is not one line of operations that have an expression, loops unrolled, which gives
+/// each pixel one colour of four halves, or none: then `why` says what else it does.
 std::optional<BlockGraph> block_graph(const flow::Flow& flow, const BlockKey& key, const char** why);
 
-/// The lookups of such a program. Empty as above, or if there are too many.
-std::optional<std::vector<BlockLookup>> find_lookups(const flow::Flow& flow, const char** why);
+/// What such a program takes of its draws. Empty as above, or if that is too much.
+std::optional<BlockLookups> find_lookups(const flow::Flow& flow, const char** why);
 
 struct VertexGraph {
   Graph graph;

@@ -359,7 +359,7 @@ const char* Lookups::launch(tmu::Launcher launcher, Value s, Value exec) {
 }
 
 void Lookups::look_up(const LookupKind& kind, Value s, Value exec) {
-  const Value lanes = (kind.per_pixel ? live_ : whole_quads(live_)) & exec;
+  const Value lanes = this->lanes(kind.per_pixel) & exec;
   LookupNodes nodes(graph_, kind, lanes);
   const std::array<Value, 4> channels = nodes.channels({s, t_});
   const Value known[2] = {constant(graph_, 0), constant(graph_, bits_of(1))};
@@ -371,6 +371,14 @@ void Lookups::look_up(const LookupKind& kind, Value s, Value exec) {
     if (!kind.wide) word = half_of(word) | half_of(channel(kind.channel[n][1])) << 16;
     results_.push_back(are_whole ? word : choose(lanes, word, constant(graph_, 0)));
   }
+}
+
+Value Lookups::lanes(bool per_pixel) const { return per_pixel ? live_ : whole_quads(live_); }
+
+bool Lookups::add_result(Value v) {
+  if (results_.size() == kTmuFifo) return false;
+  results_.push_back(v);
+  return true;
 }
 
 Value Lookups::take() {

@@ -36,6 +36,11 @@ class Lookups {
   bool write(Effect port, Value v, Value exec, const char** why);
   /// @return  no node: nothing waits
   Value take();
+  /// The result of another access, behind those that wait. @return  false: there is no room
+  bool add_result(Value v);
+  bool has_parameters() const { return next_.written != 0; }
+  /// Those that take part in a lookup. @param per_pixel  lanes without a sample do not
+  Value lanes(bool per_pixel) const;
 
   const std::vector<BlockLookup>& found() const { return found_; }
 

@@ -24,23 +24,30 @@ class FunctionOfBlocks : public BlockCode {
   FunctionOfBlocks(CodeMemory memory, const graph::BlockGraph& graph, std::vector<uint64_t> words)
       : memory_(std::move(memory)),
         uniforms_(graph.uniforms),
+        indirect_(graph.indirect),
         depth_configuration_(graph.depth_configuration),
         instructions_(graph.instructions),
+        takes_long_(graph.takes_long),
         words_(std::move(words)) {}
   BlockFn function() const override { return std::bit_cast<BlockFn>(memory_.begin()); }
   uint32_t uniforms() const override { return uniforms_; }
+  const std::vector<IndirectWord>& indirect() const override { return indirect_; }
   std::optional<uint32_t> depth_configuration() const override { return depth_configuration_; }
   uint32_t instructions() const override { return instructions_; }
+  bool takes_long() const override { return takes_long_; }
   const std::vector<uint64_t>& words() const override { return words_; }
   size_t bytes() const override {
-    return sizeof(*this) + memory_.host_bytes() + words_.size() * sizeof(uint64_t);
+    return sizeof(*this) + memory_.host_bytes() + words_.size() * sizeof(uint64_t) +
+           indirect_.size() * sizeof(IndirectWord);
   }
 
  private:
   const CodeMemory memory_;
   const uint32_t uniforms_;
+  const std::vector<IndirectWord> indirect_;
   const std::optional<uint32_t> depth_configuration_;
   const uint32_t instructions_;
+  const bool takes_long_;
   const std::vector<uint64_t> words_;
 };
 
@@ -64,16 +71,14 @@ std::unique_ptr<const BlockLookups> FragmentCompiler::find_lookups(const Program
   std::vector<uint64_t> words;
   const flow::Flow flow = straight_flow(program, memory, final_section, words);
   const char* why = nullptr;
-  std::optional<std::vector<BlockLookup>> lookups = graph::find_lookups(flow, &why);
-  if (!lookups) {
+  std::optional<BlockLookups> found = graph::find_lookups(flow, &why);
+  if (!found) {
     describe(program, absl::StrFormat("not compiled (%s)\n", why));
     counters_->count({}, 0, begin, &Statistics::functions, &Statistics::others);
     return nullptr;
   }
-  auto found = std::make_unique<BlockLookups>();
-  if (!lookups->empty()) found->words = std::move(words);
-  found->lookups = *std::move(lookups);
-  return found;
+  if (!found->lookups.empty() || !found->known.empty()) found->words = std::move(words);
+  return std::make_unique<BlockLookups>(*std::move(found));
 }
 
 std::unique_ptr<const BlockCode> FragmentCompiler::compile_blocks(const Program& program, Memory memory,
@@ -85,6 +90,7 @@ std::unique_ptr<const BlockCode> FragmentCompiler::compile_blocks(const Program&
   g_longest_compiled.note(static_cast<uint32_t>(words.size()) * kGraphCompileCost);
   const char* why = nullptr;
   const std::optional<graph::BlockGraph> graph = graph::block_graph(flow, key, &why);
+  if (graph) g_longest_compiled.note(graph->instructions * kGraphCompileCost);
   FunctionCode code =
       graph ? function_of(target_, graph->graph, [&] { return make_block_code(target_, graph->graph); })
             : FunctionCode{};

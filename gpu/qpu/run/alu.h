@@ -143,12 +143,12 @@ V3D_QPU_EVALUATE(kNop) { return Lanes{}; }
 // Integers
 // A 32-bit multiplication is MULTOP, which leaves the cross products in rtop, and then UMUL24.
 V3D_QPU_EVALUATE(kUmul24) {
-  const Lanes product = (a & 0xffffffu) * (b & 0xffffffu) + (t.rtop << 24);
+  const Lanes product = product_of_24_bits<Lanes>(a, b, t.rtop);
   t.rtop = Lanes{};
   return product;
 }
 V3D_QPU_EVALUATE(kMultop) {
-  t.rtop = ((a >> 24) * (b & 0xffffffu) + (a & 0xffffffu) * (b >> 24)) & 0xffu;
+  t.rtop = cross_products<Lanes>(a, b);
   return t.rtop;
 }
 

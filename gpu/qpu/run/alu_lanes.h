@@ -158,6 +158,17 @@ inline W float_of_unsigned(const W& v) {
   return float_sum(high, nearest_float(v & 0xffffu));
 }
 
+/// MULTOP: of a product of words the part that UMUL24 does not have, which stays in rtop.
+template <typename W>
+inline W cross_products(const W& a, const W& b) {
+  return ((a >> 24) * (b & 0xffffffu) + (a & 0xffffffu) * (b >> 24)) & 0xffu;
+}
+/// UMUL24.
+template <typename W>
+inline W product_of_24_bits(const W& a, const W& b, const W& rtop) {
+  return (a & 0xffffffu) * (b & 0xffffffu) + (rtop << 24);
+}
+
 // ---- Operations: a and b are unpacked
 
 /// @tparam op  one with has_expression()

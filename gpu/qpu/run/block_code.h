@@ -60,7 +60,7 @@ struct BlockRun {
   uint32_t bytes_of_planes = 0;  ///< from there to its second ones
   uint32_t bytes_of_rows = 0;    ///< from a row of quads to the next one
   int32_t tile_x = 0, tile_y = 0;
-  const uint32_t* uniforms = nullptr;         ///< and kBlendConstants behind those of the program
+  const uint32_t* uniforms = nullptr;         ///< kBlendConstants behind those of the program; IndirectWord
   const BlockTexture* textures = nullptr;     ///< by LookupKind::texture
   const uint8_t* middle_of_memory = nullptr;  ///< the host's address of half the address space
   /// Called once a primitive before anything of its coefficients, or of the uniforms, is read: they need not
@@ -87,6 +87,13 @@ struct BlockRun {
 };
 using BlockFn = void (*)(BlockRun* run);
 
+/// A uniform on whose word a function depends: where scratch memory lies, say.
+struct KnownUniform {
+  uint16_t number = 0;
+  uint32_t word = 0;
+  bool operator==(const KnownUniform&) const = default;
+};
+
 /// What the function depends on besides the program: state of draws of frames with one sample and at most one
 /// render target.
 struct BlockKey {
@@ -101,6 +108,7 @@ struct BlockKey {
   /// Else it comes before, and such a write does nothing.
   bool is_late = false;
   std::vector<tmu::LookupKind> lookups = {};  ///< in the order of the program
+  std::vector<KnownUniform> known = {};       ///< those of BlockLookups::known
   bool operator==(const BlockKey&) const = default;
 };
 
@@ -113,24 +121,42 @@ struct BlockLookup {
   std::array<uint16_t, 3> uniforms = {kNone, kNone, kNone};
 };
 
-/// All lookups of a program that may have functions.
+/// What a program that may have functions takes of the draw, beside uniforms that are words like others: then
+/// it is part of the key.
 struct BlockLookups {
   std::vector<BlockLookup> lookups;  ///< kMostLookups at most
+  std::vector<uint16_t> known;       ///< numbers of uniforms, kMostKnown at most
   std::vector<uint64_t> words;       ///< as BlockCode::words()
-  static constexpr size_t kMostLookups = 32;
+  static constexpr size_t kMostLookups = 32, kMostKnown = 128;
 };
+
+/// Behind uniforms and constants of blending stand words that a program reads by an address that is a
+/// uniform: that of the Nth uniform and `offset`, in bytes.
+struct IndirectWord {
+  uint16_t uniform = 0;
+  uint32_t first = 0;   ///< is added to the address before its lowest two bits are left out
+  uint32_t offset = 0;  ///< is added then
+  bool operator==(const IndirectWord&) const = default;
+};
+/// Room for uniforms of a program, and for such words, which stand behind all of it and kBlendConstants.
+inline constexpr uint32_t kMostUniforms = 512, kFirstIndirect = kMostUniforms + kBlendConstants,
+                          kMostIndirect = 128;
 
 class BlockCode {
  public:
   virtual ~BlockCode() = default;
   virtual BlockFn function() const = 0;
-  /// Words that the program reads of BlockRun::uniforms.
+  /// Words that the program reads of BlockRun::uniforms, kMostUniforms at most.
   virtual uint32_t uniforms() const = 0;
+  /// Those that it reads from kFirstIndirect on, kMostIndirect at most.
+  virtual const std::vector<IndirectWord>& indirect() const = 0;
   /// The number of the uniform, if there is one, that has to configure a write of the rasteriser's depth and,
   /// behind that, colours of four halves: is_depth_configuration() (gpu/qpu/run/ports.h).
   virtual std::optional<uint32_t> depth_configuration() const = 0;
   /// Of the program.
   virtual uint32_t instructions() const = 0;
+  /// Batches whose quads waited for those of other primitives take less time than blocks of few pixels.
+  virtual bool takes_long() const = 0;
   /// Words from the entry of the program that it was made of.
   virtual const std::vector<uint64_t>& words() const = 0;
   /// Of host memory.

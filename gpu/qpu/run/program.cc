@@ -23,7 +23,8 @@ std::unique_ptr<const Chunk> decode_chunk(chip::Generation generation, Memory me
 
 uint64_t pieces_of(const BlockLookups& found) {
   return ProgramRoom::pieces_of(found.words.size() * sizeof(found.words[0]) +
-                                found.lookups.size() * sizeof(found.lookups[0]));
+                                found.lookups.size() * sizeof(found.lookups[0]) +
+                                found.known.size() * sizeof(found.known[0]));
 }
 
 bool are_at(Memory memory, GpuAddr entry, const std::vector<uint64_t>& words) {

@@ -54,6 +54,8 @@ TEST(FragmentFrontEnd, WhatNobodySeesIsNotComputed) {
   EXPECT_EQ(text("", {}), hidden);
   EXPECT_EQ(text(kColor, {.type = BlockTarget::Type::kNone}), hidden);
   EXPECT_EQ(text(kColor, {.kept = 0xf}), hidden);
+  // Of halves, channels that the target does not have.
+  EXPECT_EQ(text(kColor, {.type = BlockTarget::Type::k16F, .words = 1, .kept = 3}), hidden);
 }
 
 TEST(FragmentFrontEnd, ChannelsAreKept) {
@@ -123,7 +125,9 @@ TEST(FragmentFrontEnd, SaysWhyAProgramIsNone) {
     return std::string(reason == nullptr ? "" : reason);
   };
   EXPECT_EQ(why(std::string(kColor) + kColor), "several colours");
-  EXPECT_EQ(why(std::string("eidx rf10 ; nop\n") + kColor), "eidx");
+  constexpr char kIndex[] = "vfpack tlb, rf11, rf11 ; nop\nvfpack tlb, rf11, rf11 ; nop\n";
+  EXPECT_EQ(why(std::string("eidx rf11 ; nop\n") + kIndex), "eidx");
+  EXPECT_EQ(why(std::string("tidx rf11 ; nop\n") + kIndex), "tidx");
   EXPECT_EQ(why(std::string("fadd rf10, rf11, rf11 ; nop\n") + kColor), "a register without a value");
   EXPECT_EQ(why(std::string("nop ; nop ; ldtmu.rf10\n") + kColor), "a result of no lookup");
   EXPECT_EQ(why("nop ; mov tlbu, 0\nnop ; mov tlbu, 0\n"), "several writes with a configuration");

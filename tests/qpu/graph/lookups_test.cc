@@ -61,13 +61,13 @@ TEST(Lookups, AreFoundWithTheUniformsThatConfigureThem) {
     const char* why = nullptr;
     const auto found = find_lookups(flow_of(generation, text), &why);
     ASSERT_TRUE(found.has_value()) << why;
-    ASSERT_EQ(found->size(), 2u);
-    EXPECT_EQ((*found)[0].launcher, tmu::Launcher::kS);
-    EXPECT_EQ((*found)[0].written, tmu::kT);
-    EXPECT_EQ((*found)[0].uniforms, (std::array<uint16_t, 3>{1, 2, BlockLookup::kNone}));
-    EXPECT_EQ((*found)[1].launcher, tmu::Launcher::kSLod);
-    EXPECT_EQ((*found)[1].written, tmu::kB);
-    EXPECT_EQ((*found)[1].uniforms, (std::array<uint16_t, 3>{3, BlockLookup::kNone, BlockLookup::kNone}));
+    ASSERT_EQ(found->lookups.size(), 2u);
+    EXPECT_EQ(found->lookups[0].launcher, tmu::Launcher::kS);
+    EXPECT_EQ(found->lookups[0].written, tmu::kT);
+    EXPECT_EQ(found->lookups[0].uniforms, (std::array<uint16_t, 3>{1, 2, BlockLookup::kNone}));
+    EXPECT_EQ(found->lookups[1].launcher, tmu::Launcher::kSLod);
+    EXPECT_EQ(found->lookups[1].written, tmu::kB);
+    EXPECT_EQ(found->lookups[1].uniforms, (std::array<uint16_t, 3>{3, BlockLookup::kNone, BlockLookup::kNone}));
   }
 }
 
