@@ -43,6 +43,7 @@ bool BlockFunctions::begin_draw(const PreparedDraw& draw, tlb::TileBuffer& tile,
   read_known(*lookups);
   code_ = draw.program->blocks(job_.memory, final_section, key_);
   if (code_ == nullptr || !has_known_configuration()) return false;
+  if (code_->takes_long() && is_sparse(*draw.program)) return false;
   quads_of_row_ = tile.config().tile_width / 2;
   has_tile_ = has_uniforms_ = false;
   run_.tile_x = tile_x;
@@ -70,10 +71,26 @@ const char* BlockFunctions::describe(const PreparedDraw& draw, tlb::TileBuffer& 
 uint64_t BlockFunctions::end_draw() {
   flush();
   const uint64_t passed = std::exchange(run_.passed, 0);
+  Filling& filling = filling_of(*draw_->program);
+  filling.passed += passed;
+  filling.shaded += run_.shaded;
   if (!takes_tested_) tile_->add_passed(passed);
   const uint64_t instructions = std::exchange(run_.shaded, 0) * code_->instructions();
   draw_->program->count(*thread_, {.compiled = instructions});
   return instructions;
+}
+
+BlockFunctions::Filling& BlockFunctions::filling_of(const qpu::Program& program) {
+  Filling& filling = fillings_[program.entry() / qpu::Chunk::kBytes % fillings_.size()];
+  if (filling.program != &program) filling = {.program = &program};
+  return filling;
+}
+
+/// Functions take as long for one pixel of a block as for all.
+bool BlockFunctions::is_sparse(const qpu::Program& program) {
+  constexpr uint64_t kEnough = 128, kPixelsOfBlock = 5;
+  const Filling& filling = filling_of(program);
+  return filling.shaded >= kEnough && filling.passed < filling.shaded * kPixelsOfBlock;
 }
 
 void BlockFunctions::set_primitive(PrimitiveSetup& setup) {

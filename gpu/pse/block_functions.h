@@ -55,6 +55,14 @@ class BlockFunctions {
 
   /// @return  null, or what no function has
   const char* describe(const PreparedDraw& draw, tlb::TileBuffer& tile, qpu::BlockKey& key);
+  /// What functions did for draws of a program.
+  struct Filling {
+    const qpu::Program* program = nullptr;
+    uint64_t passed = 0, shaded = 0;  ///< as in BlockRun
+  };
+  /// The program's, or one that is taken from another.
+  Filling& filling_of(const qpu::Program& program);
+  bool is_sparse(const qpu::Program& program);
   void set_primitive(PrimitiveSetup& setup);
   void run();
   void run_looking_up();
@@ -82,6 +90,7 @@ class BlockFunctions {
   std::array<qpu::Block, kMostBlocks> blocks_;
   std::array<float, qpu::kBlendConstants> constants_{};
   std::array<uint32_t, qpu::kFirstIndirect + qpu::kMostIndirect> uniforms_;
+  std::array<Filling, 16> fillings_;  // by program, in this job
   qpu::BlockKey key_;
   std::vector<qpu::BlockTexture> textures_;  // of the draw, each once
 };

@@ -25,7 +25,7 @@ constexpr uint32_t kColorWords = 2;
 constexpr uint8_t kPerPixel = 0x80;
 /// That are executed: loops are unrolled.
 constexpr uint32_t kMostInstructions = 1024;
-/// On doubles they take long: then it is worth it that quads of several primitives wait for each other.
+/// On doubles they take long.
 constexpr uint32_t kMostSpecial = 2;
 
 using QpuOp = qpu::Op;
@@ -99,8 +99,8 @@ class FrontEnd {
     execute(why);
     if (why_ != nullptr) return {};
     if (colors_ != 0) store_colors(graph_, key_.target, {color_, color_exec_}, uniforms_.count());
-    BlockGraph made = {without_dead(graph_), uniforms_.count(), uniforms_.indirect(), depth_configuration_,
-                       instructions_};
+    BlockGraph made = {without_dead(graph_), uniforms_.count(), uniforms_.indirect(),
+                       depth_configuration_, instructions_,     specials_ > kMostSpecial};
     if (const char* const seen = unknown_source(made.graph); seen != nullptr) {
       *why = seen;
       return {};
@@ -317,7 +317,7 @@ class FrontEnd {
     if (i.signals & ~known) return refuse("memory or the tile buffer read");
     if (++instructions_ > kMostInstructions) return refuse("too many instructions");
     land(node.in_flight);
-    if (i.is_branch) return execute(i.branch);
+    if (i.is_branch) return of_vertices_ ? refuse("a branch") : execute(i.branch);
     const Result add = compute(i.add), mul = compute(i.mul);
     if (why_ != nullptr) return;
     Value loaded = bits(0), implicitly = bits(0);
@@ -386,15 +386,15 @@ class FrontEnd {
         return flag_b_ & 0x10001u;
       case QpuOp::kVflnb:
         return ~flag_b_ & 0x10001u;
+      case QpuOp::kTmuwt:  // lookups are executed at once
+      case QpuOp::kVpmwt:  // and what is written to rows is there
       case QpuOp::kNop:
       case QpuOp::kTmuwt:  // accesses are done at once
         return bits(0);
       default:
-        return of_vertices_ ? state_of_vertices(op) : state_of_pixels(op);
+        return of_vertices_ ? Value{} : state_of_pixels(op);
     }
   }
-  /// What is written is there at once.
-  Value state_of_vertices(QpuOp op) { return op == QpuOp::kVpmwt ? bits(0) : Value{}; }
   Value state_of_pixels(QpuOp op) {
     switch (op) {
       case QpuOp::kTidx:
@@ -455,7 +455,7 @@ class FrontEnd {
     if (op == QpuOp::kUmul24) return product_of_24_bits(a, b, std::exchange(rtop_, bits(0)));
     const Value special = special_function(op, a);
     if (special.id == kNoNode) return state_of(op);
-    if (++specials_ > kMostSpecial && !of_vertices_) refuse("many special functions");
+    ++specials_;
     return special;
   }
 

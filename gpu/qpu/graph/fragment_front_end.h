@@ -24,6 +24,7 @@ struct BlockGraph {
   std::vector<IndirectWord> indirect{};           ///< and those by an address
   std::optional<uint32_t> depth_configuration{};  ///< @see BlockCode
   uint32_t instructions = 0;                      ///< that the program executes
+  bool takes_long = false;                        ///< @see BlockCode
 };
 
 /// Empty if the program is not one line of operations that have an expression, loops unrolled, which gives

@@ -27,12 +27,14 @@ class FunctionOfBlocks : public BlockCode {
         indirect_(graph.indirect),
         depth_configuration_(graph.depth_configuration),
         instructions_(graph.instructions),
+        takes_long_(graph.takes_long),
         words_(std::move(words)) {}
   BlockFn function() const override { return std::bit_cast<BlockFn>(memory_.begin()); }
   uint32_t uniforms() const override { return uniforms_; }
   const std::vector<IndirectWord>& indirect() const override { return indirect_; }
   std::optional<uint32_t> depth_configuration() const override { return depth_configuration_; }
   uint32_t instructions() const override { return instructions_; }
+  bool takes_long() const override { return takes_long_; }
   const std::vector<uint64_t>& words() const override { return words_; }
   size_t bytes() const override {
     return sizeof(*this) + memory_.host_bytes() + words_.size() * sizeof(uint64_t) +
@@ -45,6 +47,7 @@ class FunctionOfBlocks : public BlockCode {
   const std::vector<IndirectWord> indirect_;
   const std::optional<uint32_t> depth_configuration_;
   const uint32_t instructions_;
+  const bool takes_long_;
   const std::vector<uint64_t> words_;
 };
 

@@ -156,6 +156,8 @@ class BlockCode {
   virtual std::optional<uint32_t> depth_configuration() const = 0;
   /// Of the program.
   virtual uint32_t instructions() const = 0;
+  /// Batches whose quads waited for those of other primitives take less time than blocks of few pixels.
+  virtual bool takes_long() const = 0;
   /// Words from the entry of the program that it was made of.
   virtual const std::vector<uint64_t>& words() const = 0;
   /// Of host memory.

@@ -54,6 +54,8 @@ TEST(FragmentFrontEnd, WhatNobodySeesIsNotComputed) {
   EXPECT_EQ(text("", {}), hidden);
   EXPECT_EQ(text(kColor, {.type = BlockTarget::Type::kNone}), hidden);
   EXPECT_EQ(text(kColor, {.kept = 0xf}), hidden);
+  // Of halves, channels that the target does not have.
+  EXPECT_EQ(text(kColor, {.type = BlockTarget::Type::k16F, .words = 1, .kept = 3}), hidden);
 }
 
 TEST(FragmentFrontEnd, ChannelsAreKept) {
