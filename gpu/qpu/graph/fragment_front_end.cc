@@ -313,7 +313,6 @@ class FrontEnd {
                        kOfFragments = kLdvary | kLdunifa | kLdunifarf | kLdtmu | kWrtmuc;
     const uint16_t known = of_vertices_ ? kOfAll : kOfAll | kOfFragments;
     if (of_vertices_ && (i.signals & kWrtmuc)) return refuse("lookups");
-    if (of_vertices_ && i.is_branch) return refuse("a branch");
     if (i.signals & ~known) return refuse("memory or the tile buffer read");
     if (++instructions_ > kMostInstructions) return refuse("too many instructions");
     land(node.in_flight);
@@ -386,10 +385,9 @@ class FrontEnd {
         return flag_b_ & 0x10001u;
       case QpuOp::kVflnb:
         return ~flag_b_ & 0x10001u;
-      case QpuOp::kTmuwt:  // lookups are executed at once
+      case QpuOp::kTmuwt:  // accesses are done at once
       case QpuOp::kVpmwt:  // and what is written to rows is there
       case QpuOp::kNop:
-      case QpuOp::kTmuwt:  // accesses are done at once
         return bits(0);
       default:
         return of_vertices_ ? Value{} : state_of_pixels(op);
