@@ -6,6 +6,7 @@
 
 #include "gpu/qpu/jit/neon/emitter.h"
 #include "gpu/qpu/jit/neon/frame.h"
+#include "gpu/tmu/lookup/lookup_kind.h"
 
 namespace v3d::qpu::jit::neon {
 
@@ -32,6 +33,21 @@ void Emitter::one_byte(const Node& node) {
   select_bytes(node, [&](uint32_t byte) -> uint8_t {
     return byte % 4 == 0 ? static_cast<uint8_t>(byte + node.immediate) : kNone;
   });
+}
+
+/// One after the other: there is no instruction that gathers.
+void Emitter::srgb_value(const Node& node) {
+  using namespace vixl::aarch64;  // NOLINT(google-build-using-namespace): registers have their names
+  constexpr int kByte = 8, kLanesOfPart = 4;
+  const int from = in_register(node.operands[0]), to = result(node);
+  masm_.Mov(x10, reinterpret_cast<uint64_t>(tmu::values_of_srgb_bytes()));
+  for (int p = 0; p < kParts; ++p)
+    for (int lane = 0; lane < kLanesOfPart; ++lane) {
+      masm_.Umov(w11, part(from, p), lane);
+      masm_.Ubfx(w11, w11, static_cast<unsigned>(node.immediate) * kByte, kByte);
+      masm_.Ldr(w11, MemOperand(x10, w11, UXTW, 2));
+      masm_.Ins(part(to, p), lane, w11);
+    }
 }
 
 void Emitter::deposit(const Node& node) {

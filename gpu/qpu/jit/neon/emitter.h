@@ -130,6 +130,7 @@ class Emitter : protected RegisterScan {
   template <typename NumberOf>
   void select_bytes(const Node& node, NumberOf number_of);
   void one_byte(const Node& node);
+  void srgb_value(const Node& node);
   void deposit(const Node& node);
   void deposit_runs(const Vector& to, const Vector& from, uint32_t mask);
   void byte_products(const Node& node);

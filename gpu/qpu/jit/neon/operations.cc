@@ -137,6 +137,8 @@ Emitter::Emit Emitter::other_operation(Op op) {
       return &Emitter::shuffle_quads;
     case Op::kByte:
       return &Emitter::one_byte;
+    case Op::kSrgbValue:
+      return &Emitter::srgb_value;
     case Op::kDeposit:
       return &Emitter::deposit;
     case Op::kByteProducts:
