@@ -362,7 +362,7 @@ class LookupNodes {
     return i - truncated(periods) * n;
   }
   Value moved(Value index, size_t axis) {
-    const int offset = kind_.offset[axis];
+    const int8_t offset = kind_.offset[axis];
     return offset == 0 ? index : index + static_cast<uint32_t>(offset);
   }
 
