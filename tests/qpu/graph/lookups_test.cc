@@ -67,7 +67,8 @@ TEST(Lookups, AreFoundWithTheUniformsThatConfigureThem) {
     EXPECT_EQ(found->lookups[0].uniforms, (std::array<uint16_t, 3>{1, 2, BlockLookup::kNone}));
     EXPECT_EQ(found->lookups[1].launcher, tmu::Launcher::kSLod);
     EXPECT_EQ(found->lookups[1].written, tmu::kB);
-    EXPECT_EQ(found->lookups[1].uniforms, (std::array<uint16_t, 3>{3, BlockLookup::kNone, BlockLookup::kNone}));
+    EXPECT_EQ(found->lookups[1].uniforms,
+              (std::array<uint16_t, 3>{3, BlockLookup::kNone, BlockLookup::kNone}));
   }
 }
 
