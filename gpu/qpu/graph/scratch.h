@@ -3,8 +3,8 @@
 /// What it stored there is what it loads, so that a graph needs no memory.
 ///
 /// That counts on nobody else who looks: threads have parts of their own, as long as K holds all that one
-/// reaches, each c is a line of 64 bytes, and what a thread finds there it has stored itself, and loads again.
-/// What does not keep to this, is refused.
+/// reaches, each c is a line of 64 bytes, and what a thread finds there it has stored itself, and loads
+/// again. What does not keep to this, is refused.
 #pragma once
 
 #include <cstdint>
