@@ -95,7 +95,8 @@ void look_up(benchmark::State& state, const Kind& kind) {
       begin_pass(c, target, {0, 0, 0, 1});
       bind(c, pipeline, set);
       for (int quarter = 0; quarter < 4; ++quarter) {
-        const float x = static_cast<float>(quarter % 2) - 1, y = static_cast<float>(quarter / 2) - 1;
+        const int column = quarter % 2, row = quarter / 2;
+        const float x = static_cast<float>(column) - 1, y = static_cast<float>(row) - 1;
         const float push[5] = {x, y, x + 1, y + 1, kind.times};
         vkCmdPushConstants(c, pipeline.layout, VK_SHADER_STAGE_VERTEX_BIT | VK_SHADER_STAGE_FRAGMENT_BIT, 0,
                            sizeof push, push);
