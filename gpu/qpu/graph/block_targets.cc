@@ -1,6 +1,6 @@
 #include "gpu/qpu/graph/block_targets.h"
 
-#include "gpu/qpu/graph/fragment_front_end.h"
+#include "gpu/qpu/graph/program_front_end.h"
 #include "gpu/qpu/run/target_lanes.h"
 
 namespace v3d::qpu::graph {

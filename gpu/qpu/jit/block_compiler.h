@@ -1,5 +1,5 @@
 /// A FragmentCompiler compiles fragment programs with all that is around them, for blocks of 4x4 pixels,
-/// through a graph (gpu/qpu/graph/fragment_front_end.h).
+/// through a graph (gpu/qpu/graph/program_front_end.h).
 #pragma once
 
 #include <cstdint>

@@ -10,7 +10,7 @@
 #include "gpu/base/host_time.h"
 #include "gpu/base/work_meter.h"
 #include "gpu/qpu/flow/flow.h"
-#include "gpu/qpu/graph/fragment_front_end.h"
+#include "gpu/qpu/graph/program_front_end.h"
 #include "gpu/qpu/graph/text.h"
 #include "gpu/qpu/jit/back_ends.h"
 #include "gpu/qpu/jit/function_code.h"

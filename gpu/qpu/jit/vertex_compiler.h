@@ -1,5 +1,5 @@
 /// VertexFunctions compiles coordinate and vertex programs for batches of vertices, through a graph
-/// (gpu/qpu/graph/fragment_front_end.h).
+/// (gpu/qpu/graph/program_front_end.h).
 #pragma once
 
 #include <cstdint>

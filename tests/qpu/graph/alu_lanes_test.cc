@@ -15,7 +15,7 @@
 
 #include "gpu/base/raw_vector.h"
 #include "gpu/qpu/graph/evaluate.h"
-#include "gpu/qpu/graph/fragment_front_end.h"
+#include "gpu/qpu/graph/program_front_end.h"
 #include "gpu/qpu/graph/text.h"
 #include "gpu/qpu/graph/value.h"
 #include "gpu/qpu/jit/back_ends.h"

@@ -9,7 +9,7 @@
 
 #include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/graph/evaluate.h"
-#include "gpu/qpu/graph/fragment_front_end.h"
+#include "gpu/qpu/graph/program_front_end.h"
 #include "gpu/qpu/isa/assembler.h"
 
 namespace v3d::qpu::graph {

@@ -16,7 +16,7 @@
 
 #include "gpu/base/lanes.h"
 #include "gpu/qpu/graph/evaluate.h"
-#include "gpu/qpu/graph/fragment_front_end.h"
+#include "gpu/qpu/graph/program_front_end.h"
 #include "gpu/qpu/graph/text.h"
 #include "gpu/qpu/jit/back_ends.h"
 #include "gpu/qpu/run/block_code.h"

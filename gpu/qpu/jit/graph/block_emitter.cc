@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gpu/qpu/graph/fragment_front_end.h"
+#include "gpu/qpu/graph/program_front_end.h"
 #include "gpu/qpu/jit/graph/frame.h"
 #include "gpu/qpu/run/block_code.h"
 

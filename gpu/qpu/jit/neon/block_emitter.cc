@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "gpu/base/lanes.h"
-#include "gpu/qpu/graph/fragment_front_end.h"
+#include "gpu/qpu/graph/program_front_end.h"
 #include "gpu/qpu/jit/neon/frame.h"
 #include "gpu/qpu/run/block_code.h"
 

@@ -1,6 +1,6 @@
-/// What becomes a block of fragments, and what does not.
+/// What becomes a block of fragments or a batch of vertices, and what does not.
 
-#include "gpu/qpu/graph/fragment_front_end.h"
+#include "gpu/qpu/graph/program_front_end.h"
 
 #include <gtest/gtest.h>
 
@@ -56,6 +56,20 @@ TEST(FragmentFrontEnd, WhatNobodySeesIsNotComputed) {
   EXPECT_EQ(text(kColor, {.kept = 0xf}), hidden);
   // Of halves, channels that the target does not have.
   EXPECT_EQ(text(kColor, {.type = BlockTarget::Type::k16F, .words = 1, .kept = 3}), hidden);
+}
+
+TEST(FragmentFrontEnd, WaitingGivesNothing) {
+  const char* why = nullptr;
+  const BlockTarget target = {.type = BlockTarget::Type::k16F, .words = 1};
+  const auto text = [&](const std::string& first) {
+    const std::string program = first + " rf10 ; nop\nnop ; mov tlb, rf10\nnop ; mov tlb, rf10\n";
+    const auto block = block_graph(flow_of(program + kEnd), {.target = target}, &why);
+    return block.has_value() ? to_text(block->graph) : why;
+  };
+  const std::string waits = text("tmuwt");
+  EXPECT_NE(waits.find("= const 0x0\n"), std::string::npos) << waits;
+  EXPECT_EQ(waits.find("= pixel"), std::string::npos) << waits;
+  EXPECT_NE(text("xcd").find("= pixel 0\n"), std::string::npos);
 }
 
 TEST(FragmentFrontEnd, ChannelsAreKept) {

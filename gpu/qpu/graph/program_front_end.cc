@@ -1,4 +1,4 @@
-#include "gpu/qpu/graph/fragment_front_end.h"
+#include "gpu/qpu/graph/program_front_end.h"
 
 #include <algorithm>
 #include <array>
@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "gpu/qpu/graph/alu_nodes.h"
 #include "gpu/qpu/graph/block_targets.h"
 #include "gpu/qpu/graph/lookups.h"
 #include "gpu/qpu/graph/scratch.h"
@@ -18,8 +19,6 @@ namespace v3d::qpu::graph {
 namespace {
 
 constexpr uint32_t kOne = 0x3f800000, kHalf = 0x3f000000;
-constexpr uint32_t kSign = 0x80000000, kInfinity = 0x7f800000, kQuiet = 0x400000, kQuietNan = 0x7fc00000,
-                   kNoNumber = 0xffc00000, kTwoHundred = 0x43480000, kLeastNormal = 0x00800000;
 constexpr uint32_t kColorWords = 2;
 /// Of the configuration of an access to memory: only lanes with a sample take part.
 constexpr uint8_t kPerPixel = 0x80;
@@ -29,40 +28,6 @@ constexpr uint32_t kMostInstructions = 1024;
 constexpr uint32_t kMostSpecial = 2;
 
 using QpuOp = qpu::Op;
-using ResultFn = Value (*)(const Value& a, const Value& b);
-using FlagFn = Value (*)(const Value& a, const Value& b, const Value& result);
-using UnpackFn = Value (*)(const Value& v);
-
-template <QpuOp op>
-constexpr ResultFn result_fn() {
-  if constexpr (has_expression(op))
-    return result_of<op, Value>;
-  else
-    return nullptr;
-}
-constexpr ResultFn kResults[qpu::kNumOps] = {
-#define V3D_QPU_OP(op, mnemonic, operands, destination, input, output, flags, carry, latency, traits) \
-  result_fn<QpuOp::k##op>(),
-#include "gpu/qpu/isa/isa.def"
-};
-template <Flag flag>
-constexpr FlagFn kFlags[qpu::kNumOps] = {
-#define V3D_QPU_OP(op, mnemonic, operands, destination, input, output, flags, carry, latency, traits) \
-  flag_of<QpuOp::k##op, flag, Value>,
-#include "gpu/qpu/isa/isa.def"
-};
-constexpr UnpackFn kUnpacks[] = {
-#define V3D_QPU_UNPACK(unpack, suffix) unpacked_lanes<Unpack::k##unpack, Value>,
-#include "gpu/qpu/isa/isa.def"
-};
-
-FlagFn flag_fn(QpuOp op, Flag flag) {
-  const auto n = static_cast<size_t>(op);
-  return flag == Flag::kZ   ? kFlags<Flag::kZ>[n]
-         : flag == Flag::kN ? kFlags<Flag::kN>[n]
-                            : kFlags<Flag::kC>[n];
-}
-
 /// Sums and products with a uniform as their second operand, as hosts take words of memory: of two NaNs the
 /// first one is the result.
 VertexGraph with_uniforms_last(const VertexGraph& of) {
@@ -370,7 +335,7 @@ class FrontEnd {
       if (held.id == kNoNode) held = payload(o.reg());
       v = held;
     }
-    return kUnpacks[static_cast<size_t>(o.unpack)](v);
+    return alu_operand(o.unpack, v);
   }
 
   /// TIDX and EIDX, which tell in which order quads came, may be of addresses of scratch alone.
@@ -416,39 +381,8 @@ class FrontEnd {
     }
   }
 
-  /// Those of gpu/qpu/run/sfu.h that are computed on doubles. @return  no node: it is none of these
-  Value special_function(QpuOp op, Value x) {
-    const Value zero = bits(0), infinity = bits(kInfinity), quiet = x | kQuiet;
-    switch (op) {
-      case QpuOp::kRsqrt:
-      case QpuOp::kRsqrt2: {
-        const Value root = graph::make(Op::kReciprocalRoot, x);
-        const Value number = choose(below_floats(x, infinity), root, zero);
-        const Value not_below = choose(equal_floats(x, zero), (x & kSign) | infinity, number);
-        return choose(is_nan(x), quiet, choose(below_floats(x, zero), bits(kNoNumber), not_below));
-      }
-      case QpuOp::kExp: {
-        const Value most = bits(kTwoHundred), least = bits(kTwoHundred | kSign);
-        const Value limited = max_floats(min_floats(x, most), least);
-        Value power = graph::make(Op::kExp2, limited);
-        power = choose(below_floats(power, bits(kLeastNormal)), zero, power);
-        for (const sfu::Tie& tie : sfu::kTiesOfExp2)
-          power = choose(equal_words(x, bits(std::bit_cast<uint32_t>(tie.x))),
-                         bits(std::bit_cast<uint32_t>(tie.result)), power);
-        return choose(is_nan(x), quiet, power);
-      }
-      case QpuOp::kLog: {
-        const Value not_positive = choose(equal_floats(x, zero), bits(kInfinity | kSign),
-                                          choose(below_floats(x, zero), bits(kQuietNan), x));
-        const Value counts = below_floats(zero, x) & below_floats(x, infinity);
-        return choose(counts, graph::make(Op::kLog2, x), not_positive);
-      }
-      default:
-        return {};
-    }
-  }
   Value function(QpuOp op, Value a, Value b) {
-    if (const ResultFn fn = kResults[static_cast<size_t>(op)]) return fn(a, b);
+    if (const Value result = alu_result(op, a, b); result.id != kNoNode) return result;
     if (op == QpuOp::kMultop) return rtop_ = cross_products(a, b);
     if (op == QpuOp::kUmul24) return product_of_24_bits(a, b, std::exchange(rtop_, bits(0)));
     const Value special = special_function(op, a);
@@ -600,7 +534,7 @@ class FrontEnd {
     using Combination = FlagWriteInfo::Combination;
     const FlagWriteInfo& write = info(half.flags);
     if (write.combination == Combination::kNone) return;
-    const Value x = flag_fn(half.op, write.flag)(r.a, r.b, r.value), old = before[0];
+    const Value x = alu_flag(half.op, write.flag, r.a, r.b, r.value), old = before[0];
     flag_b_ = write.combination == Combination::kPush ? old : before[1];
     switch (write.combination) {
       case Combination::kAnd:
