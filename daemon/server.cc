@@ -136,7 +136,7 @@ void Server::run(ioctl::UniqueFd listener) {
     if (go_on_where_there_was_no_room())
       timeout_ms = timeout_ms < 0 ? kRoomPeriodMs : std::min(timeout_ms, kRoomPeriodMs);
     report_left_out();
-    if (client_left_)
+    if (client_left_ || memory_return_.goes_back_again())
       timeout_ms = timeout_ms < 0 ? kMemoryReturnPeriodMs : std::min(timeout_ms, kMemoryReturnPeriodMs);
     if (has_clients()) {
       idle_since = 0;

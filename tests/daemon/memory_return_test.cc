@@ -34,7 +34,13 @@ TEST(MemoryReturn, WhoLeavesGivesItBackThoughOthersWork) {
   MemoryReturn memory;
   EXPECT_FALSE(memory.look(kSecond, 100, false));
   EXPECT_TRUE(memory.look(2 * kSecond, 200, true));
-  EXPECT_FALSE(memory.look(3 * kSecond, 300, false));
+  // What it had may be taken apart only now.
+  for (int n = 0; n < MemoryReturn::kTimesAfterLeaving; ++n) {
+    EXPECT_TRUE(memory.goes_back_again());
+    EXPECT_TRUE(memory.look((3 + n) * kSecond, 300 + static_cast<uint64_t>(n), false));
+  }
+  EXPECT_FALSE(memory.goes_back_again());
+  EXPECT_FALSE(memory.look(9 * kSecond, 400, false));
 }
 
 }  // namespace
