@@ -1,5 +1,4 @@
-/// What compilers of graphs share: of runs (run_compiler.h), of blocks (block_compiler.h) and of vertices
-/// (vertex_compiler.h).
+/// What compilers of graphs share: of runs (run_compiler.h) and of programs (program_functions.h).
 #pragma once
 
 #include <chrono>

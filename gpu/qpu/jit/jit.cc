@@ -160,7 +160,8 @@ std::string to_string(const Statistics& s) {
   if (!s.compiles_programs)
     return "QPU programs of V3D 4.2 and 7.1 are interpreted but for blocks of fragments and batches of "
            "vertices: no compiler makes other code of them for this processor; " +
-           to_string(s.blocks) + "; " + to_string(s.vertices) + "; " + to_string(s.vc4);
+           FragmentCompiler::text_of(s.blocks) + "; " + VertexFunctions::text_of(s.vertices) + "; " +
+           to_string(s.vc4);
   std::string text = absl::StrFormat("%d QPU programs compiled: %d instructions, %d KiB, %.1f ms",
                                      s.programs[static_cast<size_t>(Outcome::kCompiled)], s.instructions,
                                      s.code_bytes >> 10, s.seconds * 1e3);
@@ -175,8 +176,10 @@ std::string to_string(const Statistics& s) {
     if (s.leaves[n] != 0)
       absl::StrAppendFormat(&text, "; %d times interpreted on (%s)", s.leaves[n],
                             name(static_cast<CodeExit::Why>(n)));
-  if (s.blocks.functions + s.blocks.others != 0) absl::StrAppend(&text, "; ", to_string(s.blocks));
-  if (s.vertices.functions + s.vertices.others != 0) absl::StrAppend(&text, "; ", to_string(s.vertices));
+  if (s.blocks.functions + s.blocks.others != 0)
+    absl::StrAppend(&text, "; ", FragmentCompiler::text_of(s.blocks));
+  if (s.vertices.functions + s.vertices.others != 0)
+    absl::StrAppend(&text, "; ", VertexFunctions::text_of(s.vertices));
   if (s.vc4.executed.compiled + s.vc4.executed.interpreted != 0)
     absl::StrAppend(&text, "; ", to_string(s.vc4));
   return text;

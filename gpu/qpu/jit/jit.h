@@ -72,8 +72,7 @@ struct Statistics {
   Executions::Counts executed;  ///< instructions of QPUs
   double seconds = 0;
   GraphCompiler::Statistics vc4;
-  FragmentCompiler::Statistics blocks;
-  VertexFunctions::Statistics vertices;
+  ProgramFunctions::Statistics blocks, vertices;
 };
 /// One line: what was compiled, what not and why, and why compiled programs were left to the interpreter.
 std::string to_string(const Statistics& statistics);

@@ -1,0 +1,101 @@
+/// ProgramFunctions is what compilers of whole programs to one function share: of blocks (block_compiler.h)
+/// and of batches of vertices (vertex_compiler.h).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "gpu/base/host_time.h"
+#include "gpu/base/memory.h"
+#include "gpu/base/work_meter.h"
+#include "gpu/qpu/flow/flow.h"
+#include "gpu/qpu/graph/text.h"
+#include "gpu/qpu/jit/code/code_memory.h"
+#include "gpu/qpu/jit/function_code.h"
+#include "gpu/qpu/jit/target.h"
+#include "gpu/qpu/run/program.h"
+
+namespace v3d::qpu::jit {
+
+class ProgramFunctions {
+ public:
+  struct Statistics {
+    uint64_t functions = 0, instructions = 0, code_bytes = 0;
+    uint64_t others = 0;        ///< times that a program does what no function does, or there was no memory
+    uint64_t without_code = 0;  ///< those with an operation of which the host's emitter makes no code
+    const char* operation = nullptr;  ///< the first of these
+    double seconds = 0;
+  };
+
+  /// As JitCompiler's.
+  void set_listener(std::function<void(const CodeMemory& code, const std::string& name)> listener) {
+    listener_ = std::move(listener);
+  }
+  void set_lister(std::function<void(const std::string& text)> lister) { lister_ = std::move(lister); }
+  Statistics statistics() const { return counters_.get(); }
+
+ protected:
+  /// What functions are of, as "blocks of fragments", and in one word.
+  struct Names {
+    const char* what;
+    const char* code;
+  };
+  ProgramFunctions(Target target, Names names) : target_(target), names_(names) {}
+
+  template <typename OfGraph>
+  struct Compiled {
+    CodeMemory memory;
+    OfGraph graph;
+    std::vector<uint64_t> words;  ///< of the program, from its entry on
+  };
+  /// @tparam OfGraph  with `graph` and `instructions`
+  /// @param make_graph  (flow, &why): empty, and why
+  /// @param make_code   (target, graph)
+  template <typename OfGraph, typename MakeGraph, typename MakeCode>
+  std::optional<Compiled<OfGraph>> compile_program(const Program& program, Memory memory, bool final_section,
+                                                   const MakeGraph& make_graph, const MakeCode& make_code) {
+    const host_time::Scope host(host_time::Block::kCompiling);
+    const auto begin = std::chrono::steady_clock::now();
+    std::vector<uint64_t> words;
+    const flow::Flow flow = straight_flow(program, memory, final_section, words);
+    g_longest_compiled.note(static_cast<uint32_t>(words.size()) * kGraphCompileCost);
+    const char* why = nullptr;
+    std::optional<OfGraph> graph = make_graph(flow, &why);
+    if (!graph) {
+      refuse(program, why, begin);
+      return {};
+    }
+    g_longest_compiled.note(graph->instructions * kGraphCompileCost);
+    FunctionCode code = function_of(target_, graph->graph, [&] { return make_code(target_, graph->graph); });
+    describe(program, graph::to_text(graph->graph));
+    counters_.count(code, graph->instructions, begin, &Statistics::functions, &Statistics::others);
+    if (!code.memory) return {};
+    if (listener_)
+      listener_(*code.memory, absl::StrFormat("%s of QPU program at 0x%08x, %d instructions", names_.code,
+                                              program.entry(), graph->instructions));
+    return Compiled<OfGraph>{*std::move(code.memory), *std::move(graph), std::move(words)};
+  }
+  /// The program has none, and why.
+  void refuse(const Program& program, const char* why, std::chrono::steady_clock::time_point begin);
+
+ private:
+  void describe(const Program& program, const std::string& text) const;
+
+  const Target target_;
+  const Names names_;
+  std::function<void(const CodeMemory&, const std::string&)> listener_;
+  std::function<void(const std::string&)> lister_;
+  FunctionCounters<Statistics> counters_;
+};
+
+/// "3 functions for batches of vertices: ...". @param what  as in names  @param others  what
+/// Statistics::others are
+std::string to_string(const ProgramFunctions::Statistics& statistics, const char* what, const char* others);
+
+}  // namespace v3d::qpu::jit
