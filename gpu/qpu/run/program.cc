@@ -21,6 +21,8 @@ std::unique_ptr<const Chunk> decode_chunk(chip::Generation generation, Memory me
   return chunk;
 }
 
+uint64_t pieces_of(const BlockCode& code) { return ProgramRoom::pieces_of(code.bytes()); }
+uint64_t pieces_of(const VertexCode& code) { return ProgramRoom::pieces_of(code.bytes()); }
 uint64_t pieces_of(const BlockLookups& found) {
   return ProgramRoom::pieces_of(found.words.size() * sizeof(found.words[0]) +
                                 found.lookups.size() * sizeof(found.lookups[0]) +
@@ -37,12 +39,12 @@ Program::~Program() {
   size_t pieces = 0;
   for (const HostCode& host : host_code_)
     for (const auto& made : host.made) pieces += ProgramRoom::pieces_of(made->bytes());
-  for (const Lookups& lookups : lookups_)
-    if (lookups.found) pieces += pieces_of(*lookups.found);
-  for (const Vertices& vertices : vertices_)
-    if (vertices.code) pieces += ProgramRoom::pieces_of(vertices.code->bytes());
+  for (const auto& lookups : lookups_)
+    if (lookups.value) pieces += pieces_of(*lookups.value);
+  for (const auto& vertices : vertices_)
+    if (vertices.value) pieces += pieces_of(*vertices.value);
   for (const Blocks& blocks : blocks_)
-    if (blocks.code) pieces += ProgramRoom::pieces_of(blocks.code->bytes());
+    if (blocks.code) pieces += pieces_of(*blocks.code);
   room_->give_back(chunks_.size());
   room_->give_back_of_code(pieces);
 }
@@ -144,20 +146,32 @@ void Program::look_at(HostCode& host, const Thread& thread) const {
   host.next_look = settled ? UINT64_MAX : 2 * (interpreted + 1024);
 }
 
+template <typename T, typename Make>
+const T* Program::make_once(Made<T>& made, uint32_t batches_before, const Make& make) const {
+  if (made.is_known.load(std::memory_order_acquire)) return made.value.get();
+  if (batches_.load(std::memory_order_relaxed) < batches_before) return nullptr;
+  const std::unique_lock lock(blocks_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return nullptr;  // somebody does it
+  if (!made.is_known.load(std::memory_order_relaxed)) {
+    auto what = make();
+    if (what && room_->take_for_code(pieces_of(*what))) made.value = std::move(what);
+    made.is_known.store(true, std::memory_order_release);
+  }
+  return made.value.get();
+}
+
 const BlockLookups* Program::block_lookups(Memory memory, bool final_section) const {
   BlockCompiler* const compiler = compiler_ ? compiler_->block_compiler() : nullptr;
   if (!compiler) return nullptr;
-  Lookups& lookups = lookups_[final_section];
-  if (lookups.is_known.load(std::memory_order_acquire)) return lookups.found.get();
-  if (batches_.load(std::memory_order_relaxed) < compiler->batches_before()) return nullptr;
-  const std::unique_lock lock(blocks_mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return nullptr;  // somebody does it
-  if (!lookups.is_known.load(std::memory_order_relaxed)) {
-    auto found = compiler->find_lookups(*this, memory, final_section);
-    if (found && room_->take_for_code(pieces_of(*found))) lookups.found = std::move(found);
-    lookups.is_known.store(true, std::memory_order_release);
-  }
-  return lookups.found.get();
+  return make_once(lookups_[final_section], compiler->batches_before(),
+                   [&] { return compiler->find_lookups(*this, memory, final_section); });
+}
+
+const VertexCode* Program::vertices(Memory memory, bool final_section) const {
+  VertexCompiler* const compiler = compiler_ ? compiler_->vertex_compiler() : nullptr;
+  if (!compiler) return nullptr;
+  return make_once(vertices_[final_section], compiler->batches_before(),
+                   [&] { return compiler->compile(*this, memory, final_section); });
 }
 
 const BlockCode* Program::blocks(Memory memory, bool final_section, const BlockKey& key) const {
@@ -184,38 +198,18 @@ const BlockCode* Program::blocks(Memory memory, bool final_section, const BlockK
 std::unique_ptr<const BlockCode> Program::make_blocks(BlockCompiler& compiler, Memory memory,
                                                       bool final_section, const BlockKey& key) const {
   auto code = compiler.compile_blocks(*this, memory, final_section, key);
-  if (code && !room_->take_for_code(ProgramRoom::pieces_of(code->bytes()))) return nullptr;
+  if (code && !room_->take_for_code(pieces_of(*code))) return nullptr;
   return code;
-}
-
-const VertexCode* Program::vertices(Memory memory, bool final_section) const {
-  VertexCompiler* const compiler = compiler_ ? compiler_->vertex_compiler() : nullptr;
-  if (!compiler) return nullptr;
-  Vertices& vertices = vertices_[final_section];
-  if (vertices.is_known.load(std::memory_order_acquire)) return vertices.code.get();
-  if (batches_.load(std::memory_order_relaxed) < compiler->batches_before()) return nullptr;
-  const std::unique_lock lock(blocks_mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return nullptr;  // somebody does it
-  if (!vertices.is_known.load(std::memory_order_relaxed)) {
-    auto code = compiler->compile(*this, memory, final_section);
-    if (code && room_->take_for_code(ProgramRoom::pieces_of(code->bytes()))) vertices.code = std::move(code);
-    vertices.is_known.store(true, std::memory_order_release);
-  }
-  return vertices.code.get();
 }
 
 bool Program::matches(Memory memory) const {
   for (size_t n = 0; n < num_blocks_.load(std::memory_order_acquire); ++n) {
     if (blocks_[n].code && !are_at(memory, entry_, blocks_[n].code->words())) return false;
   }
-  for (const Lookups& lookups : lookups_) {
-    const bool is_known = lookups.is_known.load(std::memory_order_acquire);
-    if (is_known && lookups.found && !are_at(memory, entry_, lookups.found->words)) return false;
-  }
-  for (const Vertices& vertices : vertices_) {
-    const bool is_known = vertices.is_known.load(std::memory_order_acquire);
-    if (is_known && vertices.code && !are_at(memory, entry_, vertices.code->words())) return false;
-  }
+  for (const auto& lookups : lookups_)
+    if (lookups.get() && !are_at(memory, entry_, lookups.get()->words)) return false;
+  for (const auto& vertices : vertices_)
+    if (vertices.get() && !are_at(memory, entry_, vertices.get()->words())) return false;
   for (HostCode& host : host_code_) {
     const std::lock_guard lock(host.mutex);
     if (!host.made.empty() && !host.made.back()->matches(memory, entry_)) return false;

@@ -126,14 +126,18 @@ class Program {
     bool final_section;
     std::unique_ptr<const BlockCode> code;  // null: there is none
   };
-  struct Lookups {
+  /// Made once, if it can be: what is made of words that may change.
+  template <typename T>
+  struct Made {
     std::atomic<bool> is_known{false};
-    std::unique_ptr<const BlockLookups> found;  // stays as it is then
+    std::unique_ptr<const T> value;  // stays as it is then
+
+    /// @return  null: nothing, or not yet
+    const T* get() const { return is_known.load(std::memory_order_acquire) ? value.get() : nullptr; }
   };
-  struct Vertices {
-    std::atomic<bool> is_known{false};
-    std::unique_ptr<const VertexCode> code;  // stays as it is then
-  };
+  /// What is there, or make(), if that is worth it and there is room.
+  template <typename T, typename Make>
+  const T* make_once(Made<T>& made, uint32_t batches_before, const Make& make) const;
   /// Kinds of draws that a program may have such code for.
   static constexpr size_t kMostBlocks = 8;
   std::unique_ptr<const BlockCode> make_blocks(BlockCompiler& compiler, Memory memory, bool final_section,
@@ -148,9 +152,9 @@ class Program {
   mutable std::atomic<uint64_t> batches_{0};
   mutable std::array<Blocks, kMostBlocks> blocks_;  // the first num_blocks_ stay as they are
   mutable std::atomic<size_t> num_blocks_{0};
-  mutable Lookups lookups_[2];       // by final_section
-  mutable Vertices vertices_[2];     // by final_section
-  mutable std::mutex blocks_mutex_;  // who adds one of these
+  mutable Made<BlockLookups> lookups_[2];  // by final_section
+  mutable Made<VertexCode> vertices_[2];   // by final_section
+  mutable std::mutex blocks_mutex_;        // who adds one of these
   mutable std::mutex mutex_;
   mutable std::unordered_map<GpuAddr, std::unique_ptr<const Chunk>> chunks_;  // all, guarded by mutex_
 };
