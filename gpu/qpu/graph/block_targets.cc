@@ -15,13 +15,6 @@ class TargetStores {
   TargetStores(Graph& graph, const BlockTarget& target, const BlockColors& colors, uint32_t first_constant)
       : graph_(graph), target_(target), colors_(colors), first_constant_(first_constant) {}
 
-  /// Whether a word that the target has is not kept as a whole: else there may be no room for it.
-  bool changes() const {
-    for (uint32_t word = 0; word < target_.words; ++word)
-      if (kept_of(word) != ~0u) return true;
-    return false;
-  }
-
   void store() {
     for (uint32_t word = 0; word < target_.words; ++word)
       old_[word] = source(Op::kLoadTile, kTileColor + word);
@@ -118,8 +111,7 @@ class TargetStores {
 
 void store_colors(Graph& graph, const BlockTarget& target, const BlockColors& colors,
                   uint32_t first_constant) {
-  TargetStores stores(graph, target, colors, first_constant);
-  if (target.changes() && stores.changes()) stores.store();
+  if (target.changes()) TargetStores(graph, target, colors, first_constant).store();
 }
 
 }  // namespace v3d::qpu::graph

@@ -53,15 +53,7 @@ class LookupNodes {
     if (kind_.levels == Levels::kNearest) return of_level(at, least(base + ((over + 128u) >> 8), last));
     const Value level = least(base + (over >> 8), last);
     const Channels first = of_level(at, level), second = of_level(at, least(level + 1u, last));
-    const Value weight = above(last, level) & over & 255u, none = equal_words(weight, bits(0));
-    const Value of_second = float_product(nearest_float(weight), number(1.0f / 256)),
-                of_first = float_difference(number(1), of_second);
-    Channels result;
-    for (size_t c = 0; c < result.size(); ++c) {
-      const Value blended = float_sum(float_product(first[c], of_first), float_product(second[c], of_second));
-      result[c] = choose(none, first[c], blended);
-    }
-    return result;
+    return mixed(first, second, above(last, level) & over & 255u);
   }
 
  private:
@@ -435,7 +427,9 @@ class LookupNodes {
         channels[c] =
             choose(outside, word(static_cast<TextureWord>(static_cast<uint32_t>(TextureWord::kBorder) + c)),
                    channels[c]);
-    if (kind_.compares) channels = {passes(channels[0]) & number(1), bits(0), bits(0), number(1)};
+    if (kind_.compares)
+      channels = {compared(kind_.compare, reference_, channels[0], true) & number(1), bits(0), bits(0),
+                  number(1)};
     return channels;
   }
 
@@ -487,28 +481,6 @@ class LookupNodes {
   }
 
   Value limited_to_one(Value v) { return min_floats(max_floats(v, bits(0)), number(1)); }
-  Value passes(Value texel) {
-    switch (kind_.compare) {
-      case Compare::kNever:
-        return bits(0);
-      case Compare::kLess:
-        return below_floats(reference_, texel);
-      case Compare::kEqual:
-        return equal_floats(reference_, texel);
-      case Compare::kLequal:
-        return at_most_floats(reference_, texel);
-      case Compare::kGreater:
-        return below_floats(texel, reference_);
-      case Compare::kNotEqual:
-        return ~equal_floats(reference_, texel);
-      case Compare::kGequal:
-        return at_most_floats(texel, reference_);
-      case Compare::kAlways:
-        break;
-    }
-    return bits(~0u);
-  }
-
   /// Of each half the low byte, at the place of the upper one.
   Value shifted_halves(Value v) { return halves_product(v, bits(0x01000100)); }
 

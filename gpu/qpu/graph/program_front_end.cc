@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <utility>
 
@@ -13,7 +12,6 @@
 #include "gpu/qpu/graph/uniform_streams.h"
 #include "gpu/qpu/graph/value.h"
 #include "gpu/qpu/run/alu_lanes.h"
-#include "gpu/qpu/run/sfu.h"
 
 namespace v3d::qpu::graph {
 namespace {
@@ -80,7 +78,7 @@ class FrontEnd {
   std::optional<VertexGraph> make_vertices(const char** why) {
     of_vertices_ = true;
     execute_all();
-    if (why_ == nullptr && graph_.is_full()) refuse("too many operations");
+    if (graph_.is_full()) refuse("too many operations");
     *why = why_;
     if (why_ != nullptr) return {};
     return with_uniforms_last({without_dead(graph_), uniforms_.count(), instructions_, rows_, {}});
@@ -96,9 +94,9 @@ class FrontEnd {
   void execute(const char** why) {
     test_depth();
     execute_all();
-    if (why_ == nullptr && key_.is_late && !depth_configuration_) refuse("no depth, which tests wait for");
-    if (why_ == nullptr && !scratch_.is_all_loaded()) refuse("stores that nothing loads");
-    if (why_ == nullptr && graph_.is_full()) refuse("too many operations");
+    if (key_.is_late && !depth_configuration_) refuse("no depth, which tests wait for");
+    if (!scratch_.is_all_loaded()) refuse("stores that nothing loads");
+    if (graph_.is_full()) refuse("too many operations");
     if (uniforms_.count() > kMostUniforms || uniforms_.indirect().size() > kMostIndirect)
       refuse("many uniforms");
     if (uniforms_.found().size() > (finds_ ? BlockLookups::kMostKnown : 0))
@@ -106,6 +104,7 @@ class FrontEnd {
     *why = why_;
   }
 
+  /// The first reason counts.
   void refuse(const char* why) {
     if (why_ == nullptr) why_ = why;
   }
@@ -142,33 +141,6 @@ class FrontEnd {
     return truncated(min_floats(max_floats(scaled, zero), most));
   }
 
-  /// Where a depth passes the test; both are as they are stored.
-  Value passes(Value fragment, Value stored) {
-    const bool floats = key_.depth == BlockKey::Depth::k32F;
-    const Value less = floats ? below_floats(fragment, stored) : above(stored, fragment),
-                equal = floats ? equal_floats(fragment, stored) : equal_words(fragment, stored),
-                greater = floats ? below_floats(stored, fragment) : above(fragment, stored);
-    switch (key_.test) {
-      case Compare::kNever:
-        return bits(0);
-      case Compare::kLess:
-        return less;
-      case Compare::kEqual:
-        return equal;
-      case Compare::kLequal:
-        return floats ? at_most_floats(fragment, stored) : ~greater;
-      case Compare::kGreater:
-        return greater;
-      case Compare::kNotEqual:
-        return ~equal;
-      case Compare::kGequal:
-        return floats ? at_most_floats(stored, fragment) : ~less;
-      case Compare::kAlways:
-        break;
-    }
-    return bits(~0u);
-  }
-
   /// A program goes by what the rasteriser covers, or what passed before it. Where all pixels would fail
   /// behind it, it is not executed: nobody sees what it does.
   void test_depth() {
@@ -177,7 +149,7 @@ class FrontEnd {
     if (key_.depth != BlockKey::Depth::kNone) {
       depth_ = stored_depth(source(Op::kPlane, kPlaneZ));
       stored_ = source(Op::kLoadTile, kTileDepth);
-      passes_ = passes(depth_, stored_);
+      passes_ = compared(key_.test, depth_, stored_, key_.depth == BlockKey::Depth::k32F);
       may_pass = coverage_ & passes_;
     }
     if (!key_.is_late) pass(may_pass);

@@ -72,7 +72,7 @@ Scratch::Affine Scratch::affine_of(const Node& node) {
 const char* Scratch::check(const Affine& address) {
   if (!address.is || address.of_lane != sizeof(uint32_t)) return kOther;
   if (address.of_thread == 0 || address.of_thread > kMostBytes) return kOther;
-  if (!std::exchange(has_any_, true)) {
+  if (of_thread_ == 0) {
     first_ = last_ = address.constant;
     of_thread_ = address.of_thread;
   }

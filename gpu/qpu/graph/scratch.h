@@ -21,7 +21,6 @@ class Scratch {
 
   /// Words that the next access stores.
   void add_data(Value v) { data_.push_back(v); }
-  void forget_data() { data_.clear(); }
 
   // ---- Configuration: a byte for each access, then ones
 
@@ -55,8 +54,7 @@ class Scratch {
     bool is_loaded = false;
   };
   std::map<uint32_t, Line> stored_;                // by the constant part of its address
-  uint32_t first_ = 0, last_ = 0, of_thread_ = 0;  // of all accesses
-  bool has_any_ = false;
+  uint32_t first_ = 0, last_ = 0, of_thread_ = 0;  // of all accesses; the last one is 0 where there are none
 };
 
 }  // namespace v3d::qpu::graph

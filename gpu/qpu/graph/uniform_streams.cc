@@ -60,7 +60,7 @@ void UniformStreams::know_all_of(Value v) {
 }
 
 const char* UniformStreams::branch(const Branch& branch, bool is_taken) {
-  moves_ = false;
+  target_.reset();
   if (!branch.uniforms) return nullptr;
   if (branch.uniform_target != static_cast<uint8_t>(BranchTarget::kRelative))
     return "a branch to other uniforms";
@@ -72,14 +72,13 @@ const char* UniformStreams::branch(const Branch& branch, bool is_taken) {
   if (!distance || *distance % kWord != 0) return "a branch to unknown uniforms";
   const int64_t target = int64_t{position_} + *distance / kWord;
   if (is_far(target)) return "a branch to uniforms that are far away";
-  moves_ = true;
   target_ = static_cast<uint32_t>(target);
   return nullptr;
 }
 
 void UniformStreams::jump() {
-  if (moves_) position_ = target_;
-  moves_ = false;
+  if (target_) position_ = *target_;
+  target_.reset();
 }
 
 const char* UniformStreams::set_address(Value address) {
@@ -89,7 +88,6 @@ const char* UniformStreams::set_address(Value address) {
   };
   const auto set = [&](Id uniform, uint32_t first) {
     address_ = {static_cast<uint16_t>(graph_[uniform].immediate), first, 0};
-    has_address_ = true;
     return nullptr;
   };
   if (is_uniform(address.id)) return set(address.id, 0);
@@ -99,11 +97,11 @@ const char* UniformStreams::set_address(Value address) {
 }
 
 Value UniformStreams::next_indirect() {
-  if (!has_address_) return {};
-  const auto found = std::find(indirect_.begin(), indirect_.end(), address_);
+  if (!address_) return {};
+  const auto found = std::find(indirect_.begin(), indirect_.end(), *address_);
   const auto number = static_cast<uint32_t>(found - indirect_.begin());
-  if (found == indirect_.end()) indirect_.push_back(address_);
-  address_.offset += kWord;
+  if (found == indirect_.end()) indirect_.push_back(*address_);
+  address_->offset += kWord;
   return {&graph_, graph_.make({.op = Op::kUniformWord, .immediate = kFirstIndirect + number})};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "gpu/qpu/flow/flow.h"
@@ -56,11 +57,9 @@ class UniformStreams {
   const flow::Flow& flow_;
   const std::vector<KnownUniform>* const known_;
   uint32_t position_ = 0, count_ = 0;
-  bool moves_ = false;   // when the branch under way takes effect
-  uint32_t target_ = 0;  // the position then
+  std::optional<uint32_t> target_;  // the position when the branch under way takes effect, if it changes
   std::vector<uint16_t> found_;
-  bool has_address_ = false;
-  IndirectWord address_;
+  std::optional<IndirectWord> address_;
   std::vector<IndirectWord> indirect_;
 };
 

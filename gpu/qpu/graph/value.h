@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "gpu/base/arithmetic.h"
+#include "gpu/base/compare.h"
 #include "gpu/qpu/graph/graph.h"
 
 namespace v3d::qpu::graph {
@@ -97,6 +98,29 @@ inline Value float_of_half(Value a) { return make(Op::kFloatOfHalf, a); }
 template <int a, int b, int c, int d>
 inline Value of_quad_lanes(Value v) {
   return make_with(Op::kShuffleQuads, v, a | b << 2 | c << 4 | d << 6);
+}
+
+/// A mask: where a against b passes the comparison. @param are_floats  or signed integers
+inline Value compared(Compare comparison, Value a, Value b, bool are_floats) {
+  switch (comparison) {
+    case Compare::kNever:
+      return constant(*a.graph, 0);
+    case Compare::kLess:
+      return are_floats ? below_floats(a, b) : above(b, a);
+    case Compare::kEqual:
+      return are_floats ? equal_floats(a, b) : equal_words(a, b);
+    case Compare::kLequal:
+      return are_floats ? at_most_floats(a, b) : ~above(a, b);
+    case Compare::kGreater:
+      return are_floats ? below_floats(b, a) : above(a, b);
+    case Compare::kNotEqual:
+      return ~(are_floats ? equal_floats(a, b) : equal_words(a, b));
+    case Compare::kGequal:
+      return are_floats ? at_most_floats(b, a) : ~above(b, a);
+    case Compare::kAlways:
+      break;
+  }
+  return constant(*a.graph, ~0u);
 }
 
 }  // namespace v3d::qpu::graph

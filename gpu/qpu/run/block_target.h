@@ -25,7 +25,11 @@ struct BlockTarget {
   draw::BlendConfig blend{};  ///< as it is made, unless `blends`
   bool operator==(const BlockTarget&) const = default;
 
-  bool changes() const { return type != Type::kNone && (kept & 0xf) != 0xf; }
+  /// Whether a channel that it has does not stay as it is. Of others there may be no room in the tile.
+  bool changes() const {
+    const uint32_t channels = type == Type::k16F ? (1u << 2 * words) - 1 : 0xf;
+    return type != Type::kNone && (kept & channels) != channels;
+  }
 };
 
 /// Of blending: they follow the uniforms of the program (BlockRun::uniforms), limited as colours are.
