@@ -16,6 +16,7 @@
 #include "gpu/qpu/run/program.h"
 #include "gpu/qpu/run/program_room.h"
 #include "tests/pse/scene.h"
+#include "tests/qpu/each_target.h"
 #include "tests/tmu/test_texture.h"
 
 namespace v3d::pse {
@@ -308,14 +309,11 @@ class RandomFrame {
   }
 
   void read(tlb::TileBuffer& tile) {
-    const tlb::TileBuffer::Place place = tile.place();
-    for (uint32_t y = 0; y < place.height; ++y)
-      for (uint32_t x = 0; x < place.width; ++x) {
-        const tlb::TileBuffer::Sample sample = tile.sample(place.x + x, place.y + y, 0);
-        pixels_.push_back(sample.depth);
-        pixels_.push_back(sample.stencil);
-        pixels_.insert(pixels_.end(), sample.colors[0].begin(), sample.colors[0].end());
-      }
+    for_each_pixel(tile, [this](const tlb::TileBuffer::Sample& sample) {
+      pixels_.push_back(sample.depth);
+      pixels_.push_back(sample.stencil);
+      pixels_.insert(pixels_.end(), sample.colors[0].begin(), sample.colors[0].end());
+    });
   }
 
   std::mt19937 random_;
@@ -327,23 +325,16 @@ class RandomFrame {
   Scene scene;
 };
 
-class BlockFunctionsOf : public ::testing::TestWithParam<qpu::jit::Target> {
+class BlockFunctionsOf : public qpu::EachTarget {
  protected:
-  void SetUp() override {
-    if (!qpu::jit::can_compile(GetParam())) GTEST_SKIP() << "the processor has not what the target needs";
-    compiler = std::make_unique<qpu::jit::JitCompiler>(GetParam(), 0);
-  }
   uint64_t functions() const { return compiler->statistics().blocks.functions; }
-
-  std::unique_ptr<qpu::jit::JitCompiler> compiler;
 };
 
 INSTANTIATE_TEST_SUITE_P(Targets, BlockFunctionsOf, ::testing::ValuesIn(qpu::jit::kAllTargets),
-                         [](const auto& of) { return std::string(qpu::jit::name(of.param)); });
+                         qpu::name_of_target);
 
 TEST_P(BlockFunctionsOf, LeaveWhatBatchesLeave) {
-  // Each takes two address spaces, of whose pages an emulator of the processor keeps tables.
-  const uint32_t frames = GetParam() == qpu::jit::Target::kNeon ? 30 : 300;
+  const uint32_t frames = qpu::scenes_for(GetParam(), 300, 30);
   for (uint32_t seed = 0; seed < frames; ++seed) {
     const Pixels expected = RandomFrame(seed, nullptr, true).render(),
                  drawn = RandomFrame(seed, compiler.get(), false).render();

@@ -8,10 +8,12 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "gpu/qpu/jit/jit.h"
 #include "tests/pse/scene.h"
+#include "tests/qpu/each_target.h"
 #include "tests/tmu/test_texture.h"
 
 namespace v3d::pse {
@@ -44,12 +46,9 @@ class LookupFrame {
     scene_.add_draw(3, vertices(), program, kVaryings);
     Pixels pixels;
     scene_.after_tile = [&](tlb::TileBuffer& tile) {
-      const tlb::TileBuffer::Place place = tile.place();
-      for (uint32_t y = 0; y < place.height; ++y)
-        for (uint32_t x = 0; x < place.width; ++x) {
-          const tlb::TileBuffer::Sample sample = tile.sample(place.x + x, place.y + y, 0);
-          pixels.insert(pixels.end(), sample.colors[0].begin(), sample.colors[0].begin() + 2);
-        }
+      for_each_pixel(tile, [&](const tlb::TileBuffer::Sample& sample) {
+        pixels.insert(pixels.end(), sample.colors[0].begin(), sample.colors[0].begin() + 2);
+      });
     };
     scene_.list_everything();
     scene_.prepare();
@@ -162,16 +161,9 @@ class LookupFrame {
 };
 
 using Parameter = std::tuple<qpu::jit::Target, size_t>;
-class BlockLookupsOf : public ::testing::TestWithParam<Parameter> {
+class BlockLookupsOf : public qpu::OnTarget<Parameter> {
  protected:
-  void SetUp() override {
-    const qpu::jit::Target target = std::get<0>(GetParam());
-    if (!qpu::jit::can_compile(target)) GTEST_SKIP() << "the processor has not what the target needs";
-    if (target == qpu::jit::Target::kNeon) GTEST_SKIP() << "NEON has no lookups";
-    compiler = std::make_unique<qpu::jit::JitCompiler>(target, 0);
-  }
-
-  std::unique_ptr<qpu::jit::JitCompiler> compiler;
+  void SetUp() override { use(std::get<0>(GetParam())); }
 };
 
 INSTANTIATE_TEST_SUITE_P(Targets, BlockLookupsOf,
@@ -183,14 +175,14 @@ INSTANTIATE_TEST_SUITE_P(Targets, BlockLookupsOf,
                          });
 
 TEST_P(BlockLookupsOf, GiveWhatTheUnitGives) {
-  constexpr uint32_t kFrames = 100;
+  const uint32_t frames = qpu::scenes_for(std::get<0>(GetParam()), 100, 10);
   const Format& format = kFormats[std::get<1>(GetParam())];
-  for (uint32_t seed = 0; seed < kFrames; ++seed) {
+  for (uint32_t seed = 0; seed < frames; ++seed) {
     const Pixels expected = LookupFrame(seed, format, nullptr).render(),
                  drawn = LookupFrame(seed, format, compiler.get()).render();
     ASSERT_EQ(drawn, expected) << "of the frame with seed " << seed;
   }
-  EXPECT_EQ(compiler->statistics().blocks.functions, kFrames);
+  EXPECT_EQ(compiler->statistics().blocks.functions, frames);
 }
 
 }  // namespace

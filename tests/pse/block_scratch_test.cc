@@ -12,6 +12,7 @@
 
 #include "gpu/qpu/jit/jit.h"
 #include "tests/pse/scene.h"
+#include "tests/qpu/each_target.h"
 
 namespace v3d::pse {
 namespace {
@@ -251,12 +252,9 @@ Pixels frame(const Options& options, qpu::Compiler* compiler) {
   scene.add_draw(3, vertices, program, ScratchBuilder::kVaryings);
   Pixels pixels;
   scene.after_tile = [&](tlb::TileBuffer& tile) {
-    const tlb::TileBuffer::Place place = tile.place();
-    for (uint32_t y = 0; y < place.height; ++y)
-      for (uint32_t x = 0; x < place.width; ++x) {
-        const tlb::TileBuffer::Sample sample = tile.sample(place.x + x, place.y + y, 0);
-        pixels.insert(pixels.end(), sample.colors[0].begin(), sample.colors[0].end());
-      }
+    for_each_pixel(tile, [&](const tlb::TileBuffer::Sample& sample) {
+      pixels.insert(pixels.end(), sample.colors[0].begin(), sample.colors[0].end());
+    });
   };
   scene.list_everything();
   scene.prepare();
@@ -265,23 +263,17 @@ Pixels frame(const Options& options, qpu::Compiler* compiler) {
   return pixels;
 }
 
-class BlockScratchOf : public ::testing::TestWithParam<qpu::jit::Target> {
+class BlockScratchOf : public qpu::EachTarget {
  protected:
-  void SetUp() override {
-    if (!qpu::jit::can_compile(GetParam())) GTEST_SKIP() << "the processor has not what the target needs";
-    compiler = std::make_unique<qpu::jit::JitCompiler>(GetParam(), 0);
-  }
   uint64_t functions() const { return compiler->statistics().blocks.functions; }
   uint64_t refused() const { return compiler->statistics().blocks.others; }
-
-  std::unique_ptr<qpu::jit::JitCompiler> compiler;
 };
 
 INSTANTIATE_TEST_SUITE_P(Targets, BlockScratchOf, ::testing::ValuesIn(qpu::jit::kAllTargets),
-                         [](const auto& of) { return std::string(qpu::jit::name(of.param)); });
+                         qpu::name_of_target);
 
 TEST_P(BlockScratchOf, GivesWhatMemoryGives) {
-  const uint32_t frames = GetParam() == qpu::jit::Target::kNeon ? 20 : 200;
+  const uint32_t frames = qpu::scenes_for(GetParam(), 200, 20);
   uint32_t shown = 0;
   for (uint32_t seed = 0; seed < frames; ++seed) {
     const Pixels expected = frame({.seed = seed, .counted = true}, nullptr),

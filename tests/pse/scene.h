@@ -22,6 +22,14 @@ namespace v3d::pse {
 
 inline uint32_t bits(float f) { return std::bit_cast<uint32_t>(f); }
 
+/// Of a tile of one sample, row by row. @param fn  fn(sample)
+template <typename Fn>
+void for_each_pixel(tlb::TileBuffer& tile, const Fn& fn) {
+  const tlb::TileBuffer::Place place = tile.place();
+  for (uint32_t y = 0; y < place.height; ++y)
+    for (uint32_t x = 0; x < place.width; ++x) fn(tile.sample(place.x + x, place.y + y, 0));
+}
+
 struct SceneVertex {
   double x, y;  ///< pixels, rounded to 1/64
   float z = 0.5f, r = 1;

@@ -18,6 +18,7 @@
 #include "gpu/qpu/run/program_room.h"
 #include "gpu/vpm/vertex_function.h"
 #include "gpu/vpm/vertex_shading.h"
+#include "tests/qpu/each_target.h"
 #include "tests/vpm/shader_builder.h"
 #include "tests/vpm/test_job.h"
 
@@ -165,23 +166,16 @@ class RandomDraw {
   QuietJob job_;
 };
 
-class VertexFunctionsOf : public ::testing::TestWithParam<qpu::jit::Target> {
+class VertexFunctionsOf : public qpu::EachTarget {
  protected:
-  void SetUp() override {
-    if (!qpu::jit::can_compile(GetParam())) GTEST_SKIP() << "the processor has not what the target needs";
-    compiler = std::make_unique<qpu::jit::JitCompiler>(GetParam(), 0);
-  }
   uint64_t functions() const { return compiler->statistics().vertices.functions; }
-
-  std::unique_ptr<qpu::jit::JitCompiler> compiler;
 };
 
 INSTANTIATE_TEST_SUITE_P(Targets, VertexFunctionsOf, ::testing::ValuesIn(qpu::jit::kAllTargets),
-                         [](const auto& of) { return std::string(qpu::jit::name(of.param)); });
+                         qpu::name_of_target);
 
 TEST_P(VertexFunctionsOf, GiveTheRowsOfThreads) {
-  // Each takes two address spaces, of whose pages an emulator of the processor keeps tables.
-  const uint32_t draws = GetParam() == qpu::jit::Target::kNeon ? 30 : 300;
+  const uint32_t draws = qpu::scenes_for(GetParam(), 300, 30);
   for (uint32_t seed = 0; seed < draws; ++seed) {
     const chip::Profile& profile = seed % 2 != 0 ? profile_42() : chip::default_profile();
     const auto expected = RandomDraw(seed, profile, nullptr, true).shade(),

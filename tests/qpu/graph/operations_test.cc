@@ -20,6 +20,7 @@
 #include "gpu/qpu/graph/text.h"
 #include "gpu/qpu/jit/back_ends.h"
 #include "gpu/qpu/run/block_code.h"
+#include "tests/qpu/each_target.h"
 #include "tests/qpu/special_words.h"
 
 namespace v3d::qpu::graph {
@@ -95,7 +96,7 @@ struct Case {
   bool keeps = false;  // its operands are needed once more
 };
 
-class Operations : public ::testing::TestWithParam<jit::Target> {
+class Operations : public EachTarget {
  protected:
   uint32_t immediate_of(Op op, int round) {
     switch (op) {
@@ -110,10 +111,6 @@ class Operations : public ::testing::TestWithParam<jit::Target> {
       default:
         return 0;
     }
-  }
-
-  void SetUp() override {
-    if (!jit::can_compile(GetParam())) GTEST_SKIP() << "the processor has not what the target needs";
   }
 
   void expect_evaluated(const Case& c) {
@@ -189,8 +186,7 @@ class Operations : public ::testing::TestWithParam<jit::Target> {
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Targets, Operations, ::testing::ValuesIn(jit::kAllTargets),
-                         [](const auto& of) { return std::string(jit::name(of.param)); });
+INSTANTIATE_TEST_SUITE_P(Targets, Operations, ::testing::ValuesIn(jit::kAllTargets), name_of_target);
 
 TEST_P(Operations, GiveWhatTheyAreDefinedToGive) {
   constexpr int kRounds = 12;
