@@ -83,12 +83,9 @@ void Emitter::spread(const Vector& to, uint32_t bits) {
 void Emitter::spread_word(const Vector& to, Id id) {
   const Node& node = graph_[id];
   if (node.op == Op::kConst) return spread(to, node.immediate);
-  // Of these there are as many as a register has.
-  if (node.op == Op::kTextureWord) return masm_.Ldr(to.Q(), operand_of(home_of(node)));
-  if (node.op == Op::kUniformWord && uniforms_are_spread_) {
-    masm_.Ldr(to.Q(), operand_of(home_of(node)));
-    return;
-  }
+  // It may stand there as often as a register has it.
+  if (node.op == Op::kTextureWord || (node.op == Op::kUniformWord && uniforms_are_spread_))
+    return masm_.Ldr(to.Q(), operand_of(home_of(node)));
   masm_.Ldr(to.S(), operand_of(home_of(node)));
   masm_.Dup(to, to, 0);
 }
