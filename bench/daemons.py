@@ -7,6 +7,13 @@ import time
 from gallery_parts.windows import Failure
 
 
+def processor_seconds(pid):
+    """Processor time that a process has taken."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 class Daemon:
     """build: the folder that holds bin/; mesa: prefix of the drivers; variables: of the daemon and of its clients."""
 
@@ -34,9 +41,7 @@ class Daemon:
 
     def seconds(self):
         """Processor time that the daemon has taken."""
-        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as stat:
-            fields = stat.read().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return processor_seconds(self.process.pid)
 
     def peak_memory(self):
         """Most bytes of memory that were resident for the daemon at once; buffers that clients share count, too."""
