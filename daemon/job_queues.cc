@@ -105,13 +105,17 @@ void JobQueues::leave_thread(const QueuedJob& job) {
   thread_limit_ = max_threads_;  // the host may have threads again
 }
 
+void JobQueues::count(const QueuedJob& job) {
+  ++of(job).jobs_done;
+  ++job.job->client->jobs_done[static_cast<size_t>(job.job->queue)];
+}
+
 void JobQueues::finish(const QueuedJobPtr& job) {
   JobQueue& queue = of(*job);
   if (job->in_flight) --queue.in_flight;
   if (job->in_flight && !job->paced) leave_thread(*job);
   if (queue.running == job) queue.running = nullptr;
   killed_ -= job->killed;
-  ++queue.jobs_done;
   dequeue(*job);
 }
 

@@ -66,7 +66,9 @@ class JobQueues {
   void begin(const QueuedJobPtr& job);
   /// The job of a thread has been executed.
   void leave_thread(const QueuedJob& job);
-  /// The first job of its file is over.
+  /// A job is done: before its fence says so.
+  void count(const QueuedJob& job);
+  /// The first job of its file is over, and was counted.
   void finish(const QueuedJobPtr& job);
 
   bool is_empty() const;

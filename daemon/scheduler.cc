@@ -224,8 +224,8 @@ void Scheduler::run_empty_jobs(std::unique_lock<std::mutex>& lock) {
   while (QueuedJobPtr job = queues_.first_clean()) {
     queues_.of(Queue::kCacheClean).running = job;
     const int error = job->killed ? ESRCH : 0;
+    queues_.count(*job);
     lock.unlock();
-    ++job->job->client->jobs_done[static_cast<size_t>(Queue::kCacheClean)];
     job->job->done->signal(error);
     lock_soon(lock);
     queues_.finish(job);
@@ -289,19 +289,21 @@ void Scheduler::work() {
 }
 
 /// The job is over, perhaps while it was to be held; what comes until its thread looks for the next is not
-/// its time. @return  how long it ran
+/// its time. Its fence says so after that: who waits for it finds the job counted.
+/// @return  how long it ran
 int64_t Scheduler::stop_clock(QueuedJob& job) {
   const auto lock = lock_soon(mutex_);
   slices_.end(job, ioctl::monotonic_ns());
+  queues_.count(job);
   return job.ran_ns;
 }
 
 /// Ends a job that was dropped before it started.
 void Scheduler::bury(std::unique_lock<std::mutex>& lock, const QueuedJobPtr& job) {
   job->ready = false;  // nobody else does
+  queues_.count(*job);
   lock.unlock();
   threads_.wake_summoned();
-  ++job->job->client->jobs_done[static_cast<size_t>(job->job->queue)];
   t_finishing = true;
   job->job->done->signal(ESRCH);
   t_finishing = false;
@@ -348,7 +350,6 @@ void Scheduler::run(std::unique_lock<std::mutex>& lock, QueuedJobPtr queued) {
 void Scheduler::tell_end(const QueuedJob& queued, int64_t ran_ns) {
   const Job& job = *queued.job;
   const ioctl::User& user = *queued.user;
-  ++job.client->jobs_done[static_cast<size_t>(job.queue)];
   log_debug(Debug::kSched, "%s job %d of %s (pid %d) ends after %d us%s", ioctl::queue_name(job.queue),
             job.done->seqno(), user.program, user.pid, ran_ns / 1000, queued.error ? " with an error" : "");
   job.done->signal(queued.error);
@@ -375,6 +376,7 @@ bool Scheduler::keep_pace(QueuedJob& job, device::JobResult& result) {
 
 void Scheduler::end_paced(std::unique_lock<std::mutex>& lock, QueuedJobPtr job) {
   slices_.end(*job, ioctl::monotonic_ns());
+  queues_.count(*job);
   lock.unlock();
   {
     const LogScope scope(&job->user->log);

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <future>
 #include <mutex>
 #include <new>
 #include <stdexcept>
@@ -163,6 +164,35 @@ TEST_F(SchedulerTest, CacheCleanEndsWithItsDependency) {
   scheduler_.push({free});
   EXPECT_TRUE(free->done->is_signalled());
   EXPECT_EQ(a_.info->jobs_done[static_cast<size_t>(Queue::kCacheClean)], 2u);
+}
+
+// As the kernel does ([K] v3d_irq.c, v3d_job_update_stats): whoever waited for a job finds it in gpu_stats.
+TEST_F(SchedulerTest, JobsAreCountedBeforeTheirFencesSignal) {
+  struct Look : ioctl::Watcher {
+    Look(Scheduler& of, const ioctl::ClientInfo& whose, Queue which)
+        : scheduler(of), client(whose), queue(static_cast<size_t>(which)) {}
+    void notify() override {
+      of_all = scheduler.status()[queue].jobs_done;
+      of_client = client.jobs_done[queue];
+      looked.set_value();
+    }
+    Scheduler& scheduler;
+    const ioctl::ClientInfo& client;
+    const size_t queue;
+    uint64_t of_all = 0, of_client = 0;
+    std::promise<void> looked;
+  };
+  for (const Queue queue : {Queue::kTfu, Queue::kCsd, Queue::kCacheClean}) {
+    const FencePtr before = pending();
+    const JobPtr job = make_job(a_, queue, "job", {before});
+    const auto look = std::make_shared<Look>(scheduler_, *a_.info, queue);
+    ASSERT_TRUE(job->done->watch(look));
+    scheduler_.push({job});
+    before->signal();
+    look->looked.get_future().wait();
+    EXPECT_EQ(look->of_all, 1u) << ioctl::queue_name(queue);
+    EXPECT_EQ(look->of_client, 1u) << ioctl::queue_name(queue);
+  }
 }
 
 TEST_F(SchedulerTest, CacheCleansOfAFileAreInOrder) {

@@ -65,6 +65,7 @@ class TimeSlicesTest : public ::testing::Test {
     while (const QueuedJobPtr job = slices_.choose(now_ns_).start) {
       if (!job->killed) continue;
       buried_.push_back(job);
+      queues_.count(*job);
       queues_.finish(job);
     }
   }
@@ -86,6 +87,7 @@ class TimeSlicesTest : public ::testing::Test {
   }
   void end(const QueuedJobPtr& job) {
     slices_.end(*job, now_ns_);
+    queues_.count(*job);
     queues_.finish(job);
     choose();
   }

@@ -110,7 +110,8 @@ except IsADirectoryError:
         if NO_SECCOMP:
             self.skipTest(NO_SECCOMP)
         stats = "cat /sys/class/drm/renderD128/device/gpu_stats"
-        done = run(["--sandbox", "--seccomp"], "sh", "-c", f"{stats}; {SAXPY} {NODE} >/dev/null; {stats}")
+        done = run(["--sandbox", "--seccomp"], "sh", "-c", f"set -e; {stats}; {SAXPY} {NODE} >/dev/null; {stats}")
+        self.assertEqual(done.returncode, 0, done.stdout)
         jobs = [int(n) for n in re.findall(r"^csd\t\d+\t(\d+)\t\d+$", done.stdout, re.M)]
         self.assertEqual(len(jobs), 2, done.stdout)
         self.assertGreater(jobs[1], jobs[0])
