@@ -141,6 +141,7 @@ class CaptureGpu : public ioctl::Gpu {
                                             *std::move(context));
   }
   bool takes_all_processors() const override { return inner_->takes_all_processors(); }
+  void give_memory_back() override { inner_->give_memory_back(); }
   std::string status() const override { return inner_->status(); }
 
  private:

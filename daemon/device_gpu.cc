@@ -112,6 +112,7 @@ class DeviceGpu : public ioctl::Gpu {
   bool takes_all_processors() const override {
     return pool_.is_busy() && pool_.concurrency() >= static_cast<int>(std::thread::hardware_concurrency());
   }
+  void give_memory_back() override { device_.give_memory_back(); }
   std::string status() const override { return engine_text(compiler_.get()) + predictions(); }
 
  private:

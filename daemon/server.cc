@@ -191,7 +191,11 @@ void Server::give_memory_back() {
   if (!memory_return_.is_due(now)) return;
   uint64_t jobs = 0;
   for (const Scheduler::QueueStatus& queue : scheduler_.status()) jobs += queue.jobs_done;
-  if (memory_return_.look(now, jobs, client_left_.exchange(false))) chores_.add([] { malloc_trim(0); });
+  if (!memory_return_.look(now, jobs, client_left_.exchange(false))) return;
+  chores_.add([this] {
+    kernel_.gpu().give_memory_back();
+    malloc_trim(0);
+  });
 }
 
 bool Server::watch(int socket, std::function<void()> gone, std::function<Again()> readable) {

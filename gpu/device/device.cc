@@ -228,6 +228,10 @@ Device::~Device() = default;
 
 void Device::set_watch(std::unique_ptr<qpu::Watch> watch) { state_->watch = std::move(watch); }
 
+void Device::give_memory_back() {
+  if (state_->watch) state_->watch->forget_places();
+}
+
 void Device::set_timing(const timing::Sampling& sampling, Predict when) {
   state_->sampling = sampling;
   state_->when = when;

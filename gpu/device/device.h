@@ -123,6 +123,8 @@ class Device {
   /// Shows the QPU threads of all jobs to `watch`; jobs count from 1 in the order of their start. Before the
   /// first job only; null: nobody watches.
   void set_watch(std::unique_ptr<qpu::Watch> watch);
+  /// Lets go of what is kept for jobs to come that they can do without. Any thread, while jobs run.
+  void give_memory_back();
   /// Whether a job ends with its prediction made, or to be made by JobResult::predict().
   enum class Predict : uint8_t { kWithTheJob, kLater };
   /// Predicts the times of jobs, and fills the counters that follow from it. Vertices and dispatches then run

@@ -49,6 +49,8 @@ class Gpu {
   virtual const Vc4Board* vc4_board() const { return nullptr; }
   /// Whether jobs use all processors of the host now.
   virtual bool takes_all_processors() const { return false; }
+  /// Lets go of what is kept for jobs to come that they can do without. Any thread, while jobs run.
+  virtual void give_memory_back() {}
   /// For people: lines about the engine that runs jobs, or nothing.
   virtual std::string status() const { return {}; }
 };

@@ -485,6 +485,33 @@ TEST(HazardWatch, ForgetsWaysOfProgramsBeyondItsBound) {
   EXPECT_THAT(lines, SizeIs(kPrograms));  // told once
 }
 
+TEST(HazardWatch, ForgetsPlacesButNotWhatWasTold) {
+  Machine m(k71);
+  std::vector<std::string> lines;
+  WatchOptions options;
+  options.hazard_sink = [&](std::string_view line) { lines.emplace_back(line); };
+  Watch watch(k71, std::move(options));
+  const auto words = words_of(k71, "ldvary.rf4\nadd rf2, rf0, rf3\nthrsw\nnop\nnop");
+  std::memcpy(m.memory().host(Machine::kCode), words.data(), words.size() * 8);
+  m.t().pc = Machine::kCode;
+  const Thread start = m.t();
+  const auto run = [&] {
+    m.t() = start;
+    const auto job = watch.begin_job(1);
+    job->start("compute", m.t());
+    EXPECT_EQ(m.resume(), Stop::kEnd);
+  };
+  run();
+  const size_t places = watch.places();
+  EXPECT_GT(places, 0);
+  EXPECT_THAT(lines, SizeIs(1));
+  watch.forget_places();
+  EXPECT_EQ(watch.places(), 0);
+  run();
+  EXPECT_EQ(watch.places(), places);
+  EXPECT_THAT(lines, SizeIs(1));
+}
+
 // Of threads under way nothing can be forgotten.
 TEST(HazardWatch, GivesUpByNameWhereThreadsUnderWayKeepAllPlaces) {
   Machine m(k71);

@@ -486,6 +486,12 @@ void Watch::tell(const std::string& text, bool is_wrong, Reported& reported) {
 
 size_t Watch::places() const { return checked_->places.count(); }
 
+void Watch::forget_places() {
+  decltype(checked_->programs) forgotten;  // destroyed without the mutex
+  const std::lock_guard lock(mutex_);
+  forgotten.swap(checked_->programs);
+}
+
 std::unique_ptr<ThreadWatch> Watch::begin_job(uint64_t job) { return std::make_unique<JobWatch>(*this, job); }
 
 }  // namespace v3d::qpu
