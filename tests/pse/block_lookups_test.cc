@@ -36,7 +36,11 @@ constexpr uint32_t kDepth16 = 21, kDepth32F = 23, kDepth24 = 24;
 class LookupFrame {
  public:
   LookupFrame(uint32_t seed, const Format& format, qpu::Compiler* compiler)
-      : random_(seed), format_(format), compares_(one_in(2)), scene_(kSize, kSize, 16, false, compiler) {
+      : random_(seed),
+        format_(format),
+        compares_(one_in(2)),
+        is_3d_(one_in(3)),
+        scene_(kSize, kSize, 16, false, compiler) {
     scene_.control().set_counted(compiler == nullptr);
     scene_.config().targets[0] = {.used = true, .type = tlb::ColorType::k16F, .bpp = 1, .clear = {}};
   }
@@ -58,7 +62,7 @@ class LookupFrame {
   }
 
  private:
-  static constexpr uint32_t kSize = 24, kVaryings = 2;
+  static constexpr uint32_t kSize = 24, kVaryings = 3;
 
   uint32_t below(uint32_t most) { return static_cast<uint32_t>(random_()) % most; }
   bool one_in(uint32_t n) { return below(n) == 0; }
@@ -69,7 +73,7 @@ class LookupFrame {
     texture.fill_random(static_cast<uint32_t>(random_()));
     if (!one_in(2) || format_.type < kDepth16) return;
     const Memory memory = scene_.test().memory();
-    for (uint32_t l = 0; l <= spec.max_level; ++l)
+    for (uint32_t l = 0; l <= (is_3d_ ? 0 : spec.max_level); ++l)
       for (uint32_t y = 0; y < texture.level(l).height; ++y)
         for (uint32_t x = 0; x < texture.level(l).width; ++x) store_depth(memory, texture.address(l, x, y));
   }
@@ -83,13 +87,16 @@ class LookupFrame {
   }
 
   GpuAddr make_texture() {
-    constexpr uint32_t kRoom = 1 << 20;
+    constexpr uint32_t kRoom = 2 << 20;
     tmu::TextureSpec spec;
     spec.type = format_.type;
     spec.cpp = format_.cpp;
     spec.srgb = format_.is_srgb;
-    spec.width = 1 + below(one_in(3) ? 200 : 12);
-    spec.height = 1 + below(one_in(3) ? 200 : 12);
+    const uint32_t most = is_3d_ ? 40 : 200;
+    spec.width = 1 + below(one_in(3) ? most : 12);
+    spec.height = 1 + below(one_in(3) ? most : 12);
+    spec.three_d = is_3d_;
+    spec.depth = is_3d_ ? 1 + below(10) : 1;
     spec.strictly_uif = one_in(6);
     spec.max_level = one_in(2) ? below(4) : 0;
     spec.base_level = one_in(3) ? below(spec.max_level + 1) : 0;
@@ -117,19 +124,20 @@ class LookupFrame {
   }
 
   ProgramBuilder make_program() {
-    constexpr uint8_t kS = 10, kT = 11, kBias = 12, kReference = 13, kWords = 14, kAll = 15;
+    constexpr uint8_t kS = 10, kT = 11, kBias = 12, kReference = 13, kR = 14, kWords = 15, kAll = 15;
     constexpr float kReferences[] = {0, 0.25f, 0.5f, 1, -0.5f, 1.5f};
     const GpuAddr texture = make_texture();
     ProgramBuilder program;
-    program.varying(kS).varying(kT);
+    program.varying(kS).varying(kT).varying(kR);
     program.uniform(kBias, std::bit_cast<uint32_t>(number(3)));
     const float reference = one_in(2) ? kReferences[below(6)] : number(1);
     program.uniform(kReference, std::bit_cast<uint32_t>(reference));
     ProgramBuilder::LookUpWith with;
     if (compares_) with.reference = kReference;
+    if (is_3d_) with.r = kR;
     if (one_in(3)) with.bias = kBias;
     with.tells_level = one_in(4);
-    if (one_in(3)) with.p2 |= below(256) << 8;
+    if (one_in(3)) with.p2 |= below(is_3d_ ? 4096 : 256) << 8;
     const bool is_wide = !one_in(4);
     const uint32_t per_pixel = below(2) << 2;
     program.look_up(kS, kT, texture | (is_wide ? kAll : 3), (texture + 64) | per_pixel | is_wide, kWords,
@@ -156,7 +164,7 @@ class LookupFrame {
 
   std::mt19937 random_;
   const Format& format_;
-  const bool compares_;
+  const bool compares_, is_3d_;
   Scene scene_;
 };
 

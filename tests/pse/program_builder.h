@@ -42,7 +42,7 @@ class ProgramBuilder : public ProgramWriter<ProgramBuilder> {
   }
   /// What a lookup may have beside S and T: registers, or -1.
   struct LookUpWith {
-    int bias = -1, reference = -1;
+    int r = -1, bias = -1, reference = -1;
     bool tells_level = false;  ///< the bias is the level
     uint32_t p2 = tmu::kDefaultP2;
   };
@@ -59,6 +59,7 @@ class ProgramBuilder : public ProgramWriter<ProgramBuilder> {
       nop(qpu::kWrtmuc);
     }
     move_to(kWaddrTmut, t);
+    if (with.r >= 0) move_to(kWaddrTmur, static_cast<uint8_t>(with.r));
     if (with.bias >= 0) move_to(kWaddrTmub, static_cast<uint8_t>(with.bias));
     if (with.reference >= 0) move_to(kWaddrTmudref, static_cast<uint8_t>(with.reference));
     move_to(with.tells_level ? kWaddrTmuslod : kWaddrTmus, s, cond);
@@ -109,8 +110,8 @@ class ProgramBuilder : public ProgramWriter<ProgramBuilder> {
   }
 
  private:
-  static constexpr uint8_t kWaddrTmus = 33, kWaddrTmut = 34, kWaddrTmub = 37, kWaddrTmudref = 38,
-                           kWaddrTmuslod = 42;
+  static constexpr uint8_t kWaddrTmus = 33, kWaddrTmut = 34, kWaddrTmur = 35, kWaddrTmub = 37,
+                           kWaddrTmudref = 38, kWaddrTmuslod = 42;
 
   ProgramBuilder& move_to(uint8_t magic, uint8_t from, qpu::Cond cond = qpu::Cond::kNone) {
     qpu::Instruction i;

@@ -20,10 +20,11 @@ constexpr uint32_t bits_of(float v) { return std::bit_cast<uint32_t>(v); }
 /// A level, of all lanes or of each.
 struct Level {
   Value address, column_pitch;
-  Value size[2];   ///< texels
+  Value size[3];   ///< texels; of textures without depth two
   Value scale[2];  ///< 1/256 texels
   Value last[2];   ///< where the last texel has its centre, likewise
   Value layout;    ///< no node: as the kind says
+  Value slice;     ///< bytes between slices, where there are some
 };
 
 /// Makes the nodes of one lookup: the steps of gpu/tmu/lookup/sampling.h for what is in range, as
@@ -31,7 +32,7 @@ struct Level {
 class LookupNodes {
  public:
   using Channels = std::array<Value, 4>;
-  using Coordinates = std::array<Value, 2>;
+  using Coordinates = std::array<Value, 3>;
   struct Point {
     Coordinates at;
     Value bias, reference;  ///< where the kind has them
@@ -75,10 +76,11 @@ class LookupNodes {
   Level base_level() {
     return {.address = word(TextureWord::kAddress),
             .column_pitch = word(TextureWord::kColumnPitch),
-            .size = {word(TextureWord::kWidth), word(TextureWord::kHeight)},
+            .size = {word(TextureWord::kWidth), word(TextureWord::kHeight), word(TextureWord::kDepth)},
             .scale = {word(TextureWord::kScaleX), word(TextureWord::kScaleY)},
             .last = {word(TextureWord::kLastX), word(TextureWord::kLastY)},
-            .layout = {}};
+            .layout = {},
+            .slice = word(TextureWord::kSliceSize)};
   }
   Value level_word(Value level, tmu::LevelWord which) {
     return make_with(Op::kLevelWord, level, kind_.texture * tmu::kLevelWords + static_cast<uint32_t>(which));
@@ -88,10 +90,15 @@ class LookupNodes {
                 layout = level_word(number_of, tmu::LevelWord::kLayout);
     Level level = {.address = level_word(number_of, tmu::LevelWord::kAddress),
                    .column_pitch = layout,
-                   .size = {sizes & 0xffffu, sizes >> 16},
+                   .size = {sizes & 0xffffu, sizes >> 16, {}},
                    .scale = {},
                    .last = {},
-                   .layout = layout};
+                   .layout = layout,
+                   .slice = {}};
+    if (kind_.dims == 3) {
+      level.size[2] = level_word(number_of, tmu::LevelWord::kDepth);
+      level.slice = level_word(number_of, tmu::LevelWord::kSliceSize);
+    }
     for (size_t axis = 0; axis < 2; ++axis) {
       level.scale[axis] = nearest_float(level.size[axis] << 8);
       level.last[axis] = float_sum(level.scale[axis], number(-128));
@@ -132,19 +139,21 @@ class LookupNodes {
   }
   /// Of the longer side of the quad's footprint.
   Value level_of_footprint(const Coordinates& at) {
-    const Value sizes[2] = {word(TextureWord::kBaseWidth), word(TextureWord::kBaseHeight)};
+    const Value sizes[3] = {word(TextureWord::kBaseWidth), word(TextureWord::kBaseHeight),
+                            word(TextureWord::kBaseDepth)};
     const auto square = [&](Value neighbour, Value origin, size_t axis) {
       const Value distance = float_product(float_difference(neighbour, origin), sizes[axis]);
       return float_product(distance, distance);
     };
-    Value x[2], y[2];
-    for (size_t axis = 0; axis < 2; ++axis) {
+    Value x, y;
+    for (size_t axis = 0; axis < kind_.dims; ++axis) {
       const Value origin = of_quad_lanes<0, 0, 0, 0>(at[axis]);
-      x[axis] = square(of_quad_lanes<1, 1, 1, 1>(at[axis]), origin, axis);
-      y[axis] = square(of_quad_lanes<2, 2, 2, 2>(at[axis]), origin, axis);
+      const Value of_x = square(of_quad_lanes<1, 1, 1, 1>(at[axis]), origin, axis),
+                  of_y = square(of_quad_lanes<2, 2, 2, 2>(at[axis]), origin, axis);
+      x = axis == 0 ? of_x : float_sum(x, of_x);
+      y = axis == 0 ? of_y : float_sum(y, of_y);
     }
-    const Value longer = max_floats(float_sum(x[0], x[1]), float_sum(y[0], y[1]));
-    return log2_of_square(longer);
+    return log2_of_square(max_floats(x, y));
   }
   /// In 1/256, by the sampler's limits.
   Value limited(Value detail) {
@@ -354,7 +363,7 @@ class LookupNodes {
     return i - truncated(periods) * n;
   }
   Value moved(Value index, size_t axis) {
-    const int8_t offset = kind_.offset[axis];
+    const int offset = kind_.offset[axis];
     return offset == 0 ? index : index + static_cast<uint32_t>(offset);
   }
 
@@ -386,20 +395,29 @@ class LookupNodes {
   }
   Channels nearest_value(const Coordinates& at, const Level& of) {
     const Place x = nearest_index(at[0], of, 0), y = nearest_index(at[1], of, 1);
-    return value_at(address(column(x.index, of), row(y.index, of), x.index, of),
-                    either(x.outside, y.outside));
+    Value base = bits(0), outside = either(x.outside, y.outside);
+    if (kind_.dims == 3) {
+      const Place z = nearest_index(at[2], of, 2);
+      base = z.index * of.slice;
+      outside = either(outside, z.outside);
+    }
+    return value_at(address(column(x.index, of), row(y.index, of), x.index, of) + base, outside);
   }
   Channels linear_value(const Coordinates& at, const Level& of) {
     const Tap x = tap_of(at[0], of, 0), y = tap_of(at[1], of, 1);
     const Value columns[2] = {column(x.index[0], of), column(x.index[1], of)},
                 rows[2] = {row(y.index[0], of), row(y.index[1], of)};
-    Channels values[4];
-    for (size_t k = 0; k < 4; ++k)
-      values[k] = value_at(address(columns[k & 1], rows[k >> 1], x.index[k & 1], of),
-                           either(x.outside[k & 1], y.outside[k >> 1]));
-    const Channels top = mixed(values[0], values[1], x.weight),
-                   bottom = mixed(values[2], values[3], x.weight);
-    return mixed(top, bottom, y.weight);
+    const auto slice = [&](Value base, Value outside) {
+      Channels values[4];
+      for (size_t k = 0; k < 4; ++k)
+        values[k] = value_at(address(columns[k & 1], rows[k >> 1], x.index[k & 1], of) + base,
+                             either(outside, either(x.outside[k & 1], y.outside[k >> 1])));
+      return mixed(mixed(values[0], values[1], x.weight), mixed(values[2], values[3], x.weight), y.weight);
+    };
+    if (kind_.dims == 2) return slice(bits(0), {});
+    const Tap z = tap_of(at[2], of, 2);
+    return mixed(slice(z.index[0] * of.slice, z.outside[0]), slice(z.index[1] * of.slice, z.outside[1]),
+                 z.weight);
   }
 
   static Value either(Value a, Value b) {
@@ -512,6 +530,7 @@ bool Lookups::write(Effect port, Value v, Value exec, const char** why) {
       parameters_.t = v;
       return set(tmu::kT);
     case Effect::kTmuR:
+      parameters_.r = v;
       return set(tmu::kR);
     case Effect::kTmuI:
       return set(tmu::kI);
@@ -560,7 +579,7 @@ void Lookups::look_up(const LookupKind& kind, Value s, Value exec) {
   const Value lanes = this->lanes(kind.per_pixel) & exec;
   LookupNodes nodes(graph_, kind, lanes);
   const std::array<Value, 4> channels =
-      nodes.channels({{s, parameters_.t}, parameters_.bias, parameters_.reference});
+      nodes.channels({{s, parameters_.t, parameters_.r}, parameters_.bias, parameters_.reference});
   const Value known[2] = {constant(graph_, 0), constant(graph_, bits_of(1))};
   const auto channel = [&](uint8_t n) { return n < 4 ? channels[n] : known[n - 4]; };
   // Quads without a lane that lives, now or later, do not matter.

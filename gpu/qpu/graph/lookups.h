@@ -50,7 +50,7 @@ class Lookups {
 
   /// Words of parameters, which keep what was written last.
   struct Parameters {
-    Value t, bias, reference;
+    Value t, r, bias, reference;
   };
 
   Graph& graph_;

@@ -33,7 +33,7 @@ bool is_filtered(const Plan& plan) {
 /// Null: there is code.
 const char* why_none(const Plan& plan) {
   if (plan.format == nullptr) return name(NotGenerated::kFormat);
-  constexpr uint32_t kLauncherShift = 16, kOthers = 0xff00 | (0xff & ~(kT | kB | kDref));
+  constexpr uint32_t kLauncherShift = 16, kOthers = 0xff00 | (0xff & ~(kT | kR | kB | kDref));
   const auto launcher = static_cast<Launcher>(plan.key.shape >> kLauncherShift);
   const struct {
     bool is_so;
@@ -45,7 +45,7 @@ const char* why_none(const Plan& plan) {
       {plan.options.dimension_query || plan.options.lod_query, NotGenerated::kQuery},
       {plan.options.gather, NotGenerated::kGather},
       {plan.cube, NotGenerated::kCube},
-      {plan.dims != 2, NotGenerated::kDimensions},
+      {plan.dims == 1, NotGenerated::kDimensions},
       {plan.anisotropic, NotGenerated::kAnisotropic},
       {!texels_of(plan), NotGenerated::kFormat},
       {plan.first_texel && is_filtered(plan), NotGenerated::kFilter},
@@ -54,7 +54,7 @@ const char* why_none(const Plan& plan) {
     if (row.is_so) return name(row.what);
   if ((launcher != Launcher::kS && launcher != Launcher::kSLod) || (plan.key.shape & kT) == 0 ||
       (plan.key.shape & kOthers) != 0)
-    return "lookup with other parameters than S, T, bias and reference, or a fetch";
+    return "lookup with other parameters than S, T, R, bias and reference, or a fetch";
   return nullptr;
 }
 
@@ -64,6 +64,8 @@ void set_levels(const LevelTables& tables, TextureData& data) {
   const auto of = [&](LevelWord word) -> Lanes& { return data.levels[static_cast<size_t>(word)]; };
   of(LevelWord::kAddress) = tables.address + kHalfTheSpace;
   of(LevelWord::kSizes) = as_uint(tables.width) | as_uint(tables.height) << 16;
+  of(LevelWord::kDepth) = as_uint(tables.depth);
+  of(LevelWord::kSliceSize) = tables.slice_size;
   of(LevelWord::kLayout) = tables.column_pitch / kPitchUnit | tables.x_shift << kLayoutXShift |
                            tables.y0_shift << kLayoutY0Shift | tables.y1_shift << kLayoutY1Shift |
                            as_uint(tables.xor_bit != 0) << 31 >> (31 - kLayoutXor);
@@ -81,6 +83,8 @@ void set_level_words(const LevelTables& tables, uint32_t level, TextureData& dat
   set(TextureWord::kWidth, static_cast<uint32_t>(tables.width[level]));
   set(TextureWord::kHeight, static_cast<uint32_t>(tables.height[level]));
   set(TextureWord::kColumnPitch, tables.column_pitch[level] / kPitchUnit);
+  set(TextureWord::kDepth, static_cast<uint32_t>(tables.depth[level]));
+  set(TextureWord::kSliceSize, tables.slice_size[level]);
 }
 
 void set_detail_words(const Plan& plan, TextureData& data) {
@@ -89,6 +93,7 @@ void set_detail_words(const Plan& plan, TextureData& data) {
   const uint32_t level = plan.texture.base_level;
   set(TextureWord::kBaseWidth, bits(static_cast<float>(plan.levels.width[level])));
   set(TextureWord::kBaseHeight, bits(static_cast<float>(plan.levels.height[level])));
+  set(TextureWord::kBaseDepth, bits(static_cast<float>(plan.levels.depth[level])));
   set(TextureWord::kBias, bits(static_cast<float>(plan.sampler.bias) * (1.0f / 256)));
   set(TextureWord::kLeastDetail, static_cast<uint32_t>(plan.sampler.min_lod));
   set(TextureWord::kMostDetail, static_cast<uint32_t>(plan.sampler.max_lod));
@@ -110,7 +115,8 @@ void set_border_words(const Plan& plan, TextureData& data) {
 
 /// What lookups of values have, which are not bytes alone.
 void describe_values(const Plan& plan, LookupKind& kind) {
-  std::copy_n(plan.options.offset, 2, kind.offset);
+  kind.dims = plan.dims;
+  std::copy_n(plan.options.offset, plan.dims, kind.offset);
   kind.texels = *texels_of(plan);
   kind.has_border = plan.has_border;
   kind.compares = plan.compare;
@@ -119,7 +125,7 @@ void describe_values(const Plan& plan, LookupKind& kind) {
   const bool is_usual =
       std::all_of(plan.sampler.wrap, plan.sampler.wrap + 2, [](Wrap wrap) { return wrap <= Wrap::kMirror; });
   kind.is_general = plan.general_wrap || !is_usual;
-  kind.in_float = kind.texels != Texels::kUnorm8 || plan.has_border || plan.compare;
+  kind.in_float = kind.texels != Texels::kUnorm8 || plan.dims == 3 || plan.has_border || plan.compare;
 }
 
 }  // namespace
@@ -134,7 +140,7 @@ LookupKind describe_lookup(const Plan& plan, TextureData& data) {
   const SamplerState& sampler = plan.sampler;
   kind.filter = sampler.mag_nearest ? Filter::kNearest : Filter::kLinear;
   kind.minifying = !plan.needs_lod ? kind.filter : sampler.min_nearest ? Filter::kNearest : Filter::kLinear;
-  std::copy_n(sampler.wrap, 2, kind.wrap);
+  std::copy_n(sampler.wrap, plan.dims, kind.wrap);
   kind.log2_bytes = static_cast<uint8_t>(plan.log2_cpp);
   kind.per_pixel = plan.per_pixel;
   kind.wide = plan.wide_output;

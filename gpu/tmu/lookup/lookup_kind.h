@@ -28,9 +28,10 @@ struct LookupKind {
   /// Of the base level's layout, as in addressing.h; not where there are several.
   uint8_t x_shift = 0, y0_shift = 0, y1_shift = 0;
   bool is_xor = false;
-  Wrap wrap[2] = {Wrap::kRepeat,
-                  Wrap::kRepeat};  ///< of S and T; where bytes are blended one of the first three
-  int8_t offset[2] = {0, 0};       ///< of S and T, in texels
+  uint8_t dims = 2;  ///< 2 or 3: S, T and R
+  /// Where bytes are blended each is one of the first three.
+  Wrap wrap[3] = {Wrap::kRepeat, Wrap::kRepeat, Wrap::kRepeat};
+  int8_t offset[3] = {0, 0, 0};  ///< in texels
   Texels texels = Texels::kUnorm8;
   bool is_general = false;  ///< indices may be far outside, or mirrored once
   bool in_float = false;    ///< values are blended, not bytes
@@ -60,10 +61,13 @@ enum class TextureWord : uint8_t {
   kWidth,
   kHeight,       ///< texels
   kColumnPitch,  ///< of eight utiles, in units of 512 bytes
+  kDepth,        ///< texels
+  kSliceSize,    ///< bytes between slices of 3D textures
   // Of all
   kBaseWidth,
-  kBaseHeight,  ///< floats: texels of the base level
-  kBias,        ///< a float
+  kBaseHeight,
+  kBaseDepth,  ///< floats: texels of the base level
+  kBias,       ///< a float
   kLeastDetail,
   kMostDetail,  ///< 1/256: the limits of the level of detail
   kBaseLevel,
@@ -77,6 +81,8 @@ enum class LevelWord : uint8_t {
   kAddress,  ///< as of the base level
   kSizes,    ///< width, and height above it
   kLayout,   ///< as below
+  kDepth,
+  kSliceSize,
   kNumWords
 };
 inline constexpr uint32_t kLevelWords = static_cast<uint32_t>(LevelWord::kNumWords);
