@@ -381,6 +381,35 @@ TEST_F(Sampling, CubesAreSeamless) {
   EXPECT_EQ(gpu_.take_faults(), 0u);
 }
 
+/// What other lanes look up does not matter, even where they find texels of other faces.
+TEST_F(Sampling, CubeLookupsOfALaneAreItsOwn) {
+  TextureSpec spec{.type = kRGBA8, .width = 8, .height = 8, .layers = 6, .depth_field = 6};
+  TestTexture texture(gpu_, spec);
+  texture.fill_random(3);
+  texture.set_sampler({});
+  Unit unit(gpu_.memory(), k71);
+  TextureLookup lookup = texture.lookup(Launcher::kSCm, kT | kR);
+  lookup.p2 = 0x00f00002;
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < kLanes; ++i) {
+      const auto d = direction(static_cast<uint32_t>(random_()) % 6, uniform(-1, 1), uniform(-1, 1));
+      lookup.s[i] = std::bit_cast<uint32_t>(d[0]);
+      lookup.t[i] = std::bit_cast<uint32_t>(d[1]);
+      lookup.r[i] = std::bit_cast<uint32_t>(d[2]);
+    }
+    Lanes all[4], one[4];
+    unit.texture(lookup, all);
+    for (int i = 0; i < kLanes; ++i) {
+      TextureLookup alone = lookup;
+      alone.s = splat(lookup.s[i]);
+      alone.t = splat(lookup.t[i]);
+      alone.r = splat(lookup.r[i]);
+      unit.texture(alone, one);
+      for (int c = 0; c < 4; ++c) ASSERT_EQ(all[c][i], one[c][i]) << "lane " << i;
+    }
+  }
+}
+
 TEST_F(Sampling, CubeLodHasNoJumpAtEdges) {
   TextureSpec spec{.type = kRGBA8, .width = 64, .height = 64, .max_level = 6, .layers = 6};
   TestTexture texture(gpu_, spec);

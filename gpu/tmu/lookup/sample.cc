@@ -181,27 +181,34 @@ template <class Policy, Shape kShape>
     return Policy::linear(call, v[0], v[1], x.weight);
   } else {
     const Tap y = linear_tap(plan, call.at, 1, level.height);
-    if constexpr (kShape == kCube) {
-      const LanesI crosses = equal(x.index[0], x.index[1]) | equal(y.index[0], y.index[1]);
-      if (mask_bits(crosses) & call.active) return sample_cube_edge<Policy>(call, level);
-    }
     const Column columns[2] = {column_of<Policy>(plan, level, x.index[0]),
                                column_of<Policy>(plan, level, x.index[1])};
     const Row rows[2] = {row_of<Policy>(plan, level, y.index[0]), row_of<Policy>(plan, level, y.index[1])};
-    const auto slice = [&](Lanes address, LanesI outside) {
+    const auto slice = [&](Lanes address, LanesI outside, LaneMask active) {
       typename Policy::Value v[4];
       for (int k = 0; k < 4; ++k)
-        v[k] = Policy::read(call, place(address, columns[k & 1], rows[k >> 1]), call.active,
+        v[k] = Policy::read(call, place(address, columns[k & 1], rows[k >> 1]), active,
                             outside | x.outside[k & 1] | y.outside[k >> 1]);
       return Policy::bilinear(call, v, x.weight, y.weight);
     };
     if constexpr (kShape == k3D) {
       const Tap z = linear_tap(plan, call.at, 2, level.depth);
       Texel v[2];
-      for (int k = 0; k < 2; ++k) v[k] = slice(base + as_uint(z.index[k]) * level.slice_size, z.outside[k]);
+      for (int k = 0; k < 2; ++k)
+        v[k] = slice(base + as_uint(z.index[k]) * level.slice_size, z.outside[k], call.active);
       return Policy::linear(call, v[0], v[1], z.weight);
+    } else if constexpr (kShape == kCube) {
+      const LanesI crosses = equal(x.index[0], x.index[1]) | equal(y.index[0], y.index[1]);
+      const LaneMask crossing = mask_bits(crosses) & call.active;
+      if (crossing == 0) return slice(base, LanesI{}, call.active);
+      Call at_edges = call;
+      at_edges.active = crossing;
+      const Texel edge = sample_cube_edge<Policy>(at_edges, level);
+      Texel texel = slice(base, LanesI{}, static_cast<LaneMask>(call.active & ~crossing));
+      for (int c = 0; c < 4; ++c) texel.c[c] = select(crosses, edge.c[c], texel.c[c]);
+      return texel;
     } else {
-      return slice(base, LanesI{});
+      return slice(base, LanesI{}, call.active);
     }
   }
 }
