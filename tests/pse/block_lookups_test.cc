@@ -39,7 +39,7 @@ class LookupFrame {
       : random_(seed),
         format_(format),
         compares_(one_in(2)),
-        is_3d_(one_in(3)),
+        shape_(static_cast<Shape>(below(kShapes))),
         scene_(kSize, kSize, 16, false, compiler) {
     scene_.control().set_counted(compiler == nullptr);
     scene_.config().targets[0] = {.used = true, .type = tlb::ColorType::k16F, .bpp = 1, .clear = {}};
@@ -63,6 +63,11 @@ class LookupFrame {
 
  private:
   static constexpr uint32_t kSize = 24, kVaryings = 3;
+  enum class Shape : uint8_t { k2D, k3D, kLayers, kCube, kCubes };
+  static constexpr uint32_t kShapes = 5, kMostLayers = 4, kFaces = 6;
+
+  bool is_cube() const { return shape_ == Shape::kCube || shape_ == Shape::kCubes; }
+  bool has_layers() const { return shape_ == Shape::kLayers || shape_ == Shape::kCubes; }
 
   uint32_t below(uint32_t most) { return static_cast<uint32_t>(random_()) % most; }
   bool one_in(uint32_t n) { return below(n) == 0; }
@@ -73,9 +78,11 @@ class LookupFrame {
     texture.fill_random(static_cast<uint32_t>(random_()));
     if (!one_in(2) || format_.type < kDepth16) return;
     const Memory memory = scene_.test().memory();
-    for (uint32_t l = 0; l <= (is_3d_ ? 0 : spec.max_level); ++l)
-      for (uint32_t y = 0; y < texture.level(l).height; ++y)
-        for (uint32_t x = 0; x < texture.level(l).width; ++x) store_depth(memory, texture.address(l, x, y));
+    for (uint32_t l = 0; l <= spec.max_level; ++l)
+      for (uint32_t z = 0; z < (spec.three_d ? texture.depth(l) : spec.layers); ++z)
+        for (uint32_t y = 0; y < texture.level(l).height; ++y)
+          for (uint32_t x = 0; x < texture.level(l).width; ++x)
+            store_depth(memory, texture.address(l, x, y, z));
   }
   void store_depth(Memory memory, GpuAddr at) {
     constexpr float kDepths[] = {0, 0.25f, 0.5f, 1};
@@ -87,16 +94,19 @@ class LookupFrame {
   }
 
   GpuAddr make_texture() {
-    constexpr uint32_t kRoom = 2 << 20;
+    constexpr uint32_t kRoom = 4 << 20;
     tmu::TextureSpec spec;
     spec.type = format_.type;
     spec.cpp = format_.cpp;
     spec.srgb = format_.is_srgb;
-    const uint32_t most = is_3d_ ? 40 : 200;
+    const uint32_t most = shape_ == Shape::k2D ? 200 : 40;
     spec.width = 1 + below(one_in(3) ? most : 12);
-    spec.height = 1 + below(one_in(3) ? most : 12);
-    spec.three_d = is_3d_;
-    spec.depth = is_3d_ ? 1 + below(10) : 1;
+    spec.height = is_cube() ? spec.width : 1 + below(one_in(3) ? most : 12);
+    spec.three_d = shape_ == Shape::k3D;
+    if (spec.three_d) spec.depth = 1 + below(10);
+    spec.layers = has_layers() ? 1 + below(kMostLayers) : 1;
+    spec.depth_field = spec.three_d ? 0 : spec.layers;
+    if (is_cube()) spec.layers *= kFaces;
     spec.strictly_uif = one_in(6);
     spec.max_level = one_in(2) ? below(4) : 0;
     spec.base_level = one_in(3) ? below(spec.max_level + 1) : 0;
@@ -124,7 +134,8 @@ class LookupFrame {
   }
 
   ProgramBuilder make_program() {
-    constexpr uint8_t kS = 10, kT = 11, kBias = 12, kReference = 13, kR = 14, kWords = 15, kAll = 15;
+    constexpr uint8_t kS = 10, kT = 11, kBias = 12, kReference = 13, kR = 14, kLayer = 15, kWords = 16,
+                      kAll = 15;
     constexpr float kReferences[] = {0, 0.25f, 0.5f, 1, -0.5f, 1.5f};
     const GpuAddr texture = make_texture();
     ProgramBuilder program;
@@ -134,10 +145,15 @@ class LookupFrame {
     program.uniform(kReference, std::bit_cast<uint32_t>(reference));
     ProgramBuilder::LookUpWith with;
     if (compares_) with.reference = kReference;
-    if (is_3d_) with.r = kR;
+    if (shape_ == Shape::k3D || is_cube()) with.r = kR;
+    if (has_layers()) with.layer = kLayer;
+    program.uniform(kLayer, std::bit_cast<uint32_t>(number(kMostLayers)));
     if (one_in(3)) with.bias = kBias;
+    with.is_cube = is_cube();
     with.tells_level = one_in(4);
-    if (one_in(3)) with.p2 |= below(is_3d_ ? 4096 : 256) << 8;
+    constexpr uint32_t kTellsLevel = 2;
+    if (with.is_cube && with.tells_level) with.p2 |= kTellsLevel;
+    if (one_in(3) && !with.is_cube) with.p2 |= below(shape_ == Shape::k3D ? 4096 : 256) << 8;
     const bool is_wide = !one_in(4);
     const uint32_t per_pixel = below(2) << 2;
     program.look_up(kS, kT, texture | (is_wide ? kAll : 3), (texture + 64) | per_pixel | is_wide, kWords,
@@ -164,7 +180,8 @@ class LookupFrame {
 
   std::mt19937 random_;
   const Format& format_;
-  const bool compares_, is_3d_;
+  const bool compares_;
+  const Shape shape_;
   Scene scene_;
 };
 
@@ -183,7 +200,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, BlockLookupsOf,
                          });
 
 TEST_P(BlockLookupsOf, GiveWhatTheUnitGives) {
-  const uint32_t frames = qpu::scenes_for(std::get<0>(GetParam()), 100, 10);
+  const uint32_t frames = qpu::scenes_for(std::get<0>(GetParam()), 160, 20);
   const Format& format = kFormats[std::get<1>(GetParam())];
   for (uint32_t seed = 0; seed < frames; ++seed) {
     const Pixels expected = LookupFrame(seed, format, nullptr).render(),

@@ -42,7 +42,8 @@ class ProgramBuilder : public ProgramWriter<ProgramBuilder> {
   }
   /// What a lookup may have beside S and T: registers, or -1.
   struct LookUpWith {
-    int r = -1, bias = -1, reference = -1;
+    int r = -1, layer = -1, bias = -1, reference = -1;
+    bool is_cube = false;      ///< S, T and R are a direction
     bool tells_level = false;  ///< the bias is the level
     uint32_t p2 = tmu::kDefaultP2;
   };
@@ -62,7 +63,8 @@ class ProgramBuilder : public ProgramWriter<ProgramBuilder> {
     if (with.r >= 0) move_to(kWaddrTmur, static_cast<uint8_t>(with.r));
     if (with.bias >= 0) move_to(kWaddrTmub, static_cast<uint8_t>(with.bias));
     if (with.reference >= 0) move_to(kWaddrTmudref, static_cast<uint8_t>(with.reference));
-    move_to(with.tells_level ? kWaddrTmuslod : kWaddrTmus, s, cond);
+    if (with.layer >= 0) move_to(kWaddrTmui, static_cast<uint8_t>(with.layer));
+    move_to(with.is_cube ? kWaddrTmuscm : with.tells_level ? kWaddrTmuslod : kWaddrTmus, s, cond);
     const int words = std::popcount(p0 & (p1 & 1 ? 15u : 3u));
     for (int n = 0; n < words; ++n) {
       qpu::Instruction i;
@@ -110,8 +112,8 @@ class ProgramBuilder : public ProgramWriter<ProgramBuilder> {
   }
 
  private:
-  static constexpr uint8_t kWaddrTmus = 33, kWaddrTmut = 34, kWaddrTmur = 35, kWaddrTmub = 37,
-                           kWaddrTmudref = 38, kWaddrTmuslod = 42;
+  static constexpr uint8_t kWaddrTmus = 33, kWaddrTmut = 34, kWaddrTmur = 35, kWaddrTmui = 36,
+                           kWaddrTmub = 37, kWaddrTmudref = 38, kWaddrTmuscm = 40, kWaddrTmuslod = 42;
 
   ProgramBuilder& move_to(uint8_t magic, uint8_t from, qpu::Cond cond = qpu::Cond::kNone) {
     qpu::Instruction i;

@@ -56,6 +56,19 @@ Id Graph::find_or_append(const Node& node) {
   return append(node);
 }
 
+/// Equal nodes that come are others.
+void Graph::forget_from(Id first) {
+  const std::vector<Id> old = std::exchange(table_, std::vector<Id>(table_.size(), kNoNode));
+  in_table_ = 0;
+  for (const Id id : old) {
+    if (id == kNoNode || id >= first) continue;
+    size_t at = hash_of(nodes_[id]) & (table_.size() - 1);
+    while (table_[at] != kNoNode) at = (at + 1) & (table_.size() - 1);
+    table_[at] = id;
+    ++in_table_;
+  }
+}
+
 Id Graph::folded(const Node& node) {
   uint32_t values[3] = {};
   for (int n = 0; n < info(node.op).operands; ++n) {
@@ -186,7 +199,12 @@ Id Graph::simpler(const Node& node) {
 }
 
 Id Graph::make(Node node) {
-  if (has(node.op, kStays)) return append(node);
+  if (has(node.op, kStays)) {
+    const Id id = append(node);
+    if (node.op == Op::kWhen) first_of_region_ = id;
+    if (node.op == Op::kResume) forget_from(std::exchange(first_of_region_, kNoNode));
+    return id;
+  }
   node.step = 0;
   if (has(node.op, kCommutes)) {
     Id &a = node.operands[0], &b = node.operands[1];
@@ -216,11 +234,29 @@ Graph simplified(const Graph& graph) {
 
 Graph without_dead(const Graph& graph) {
   const std::vector<Node>& nodes = graph.nodes();
-  std::vector<bool> lives(nodes.size(), false);
+  std::vector<bool> lives(nodes.size(), false), is_wanted;  // by the number of what is kept
+  size_t resume = 0;                                        // of the region, where something lives
+  bool is_region = false;
   for (size_t n = nodes.size(); n-- > 0;) {
-    lives[n] = lives[n] || has(nodes[n].op, kStays);
+    const Node& node = nodes[n];
+    if (node.op == Op::kResume) {
+      resume = n;
+      is_region = false;
+      continue;
+    }
+    if (node.op == Op::kKeep)
+      lives[n] = node.immediate < is_wanted.size() && is_wanted[node.immediate];
+    else if (node.op == Op::kWhen)
+      lives[n] = lives[resume] = is_region;
+    else
+      lives[n] = lives[n] || has(node.op, kStays);
     if (!lives[n]) continue;
-    for (int i = 0; i < info(nodes[n].op).operands; ++i) lives[nodes[n].operands[i]] = true;
+    is_region = true;
+    if (node.op == Op::kKept) {
+      is_wanted.resize(std::max<size_t>(is_wanted.size(), node.immediate + 1));
+      is_wanted[node.immediate] = true;
+    }
+    for (int i = 0; i < info(node.op).operands; ++i) lives[node.operands[i]] = true;
   }
   Graph result;
   std::vector<Id> renamed(nodes.size(), kNoNode);
@@ -249,7 +285,7 @@ Graph by_rounding(const Graph& graph) {
       waiting.push_back(static_cast<Id>(n));
       continue;
     }
-    if (needs_waiting) {
+    if (needs_waiting || nodes[n].op == Op::kWhen || nodes[n].op == Op::kResume) {
       for (const Id id : waiting) append(id);
       waiting.clear();
     }

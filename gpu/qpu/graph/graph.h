@@ -84,10 +84,12 @@ class Graph {
   Id high_half(Id v);
   Id joined(Id a, Id b);
   Id folded(const Node& node);
+  void forget_from(Id first);
 
   std::vector<Node> nodes_;
   std::vector<Id> table_;  // of those that make() made, by hash
   size_t in_table_ = 0;
+  Id first_of_region_ = kNoNode;  // behind Op::kWhen: what is there need not be done
 };
 
 // ---- Passes: graph to graph

@@ -13,11 +13,6 @@
 
 namespace v3d::qpu::graph {
 
-/// `texture_word` N: texture N / kTextureWords.
-constexpr uint32_t texture_word(uint8_t texture, tmu::TextureWord word) {
-  return texture * tmu::kTextureWords + static_cast<uint32_t>(word);
-}
-
 /// The unit as a program sees it: parameters, and a queue of results.
 class Lookups {
  public:
@@ -50,7 +45,7 @@ class Lookups {
 
   /// Words of parameters, which keep what was written last.
   struct Parameters {
-    Value t, r, bias, reference;
+    Value t, r, bias, reference, layer;
   };
 
   Graph& graph_;
@@ -59,6 +54,7 @@ class Lookups {
   bool others_may_live_ = false;
   BlockLookup next_;
   size_t num_config_ = 0;
+  uint32_t num_kept_ = 0;
   Parameters parameters_;
   std::deque<Value> results_;
   std::vector<BlockLookup> found_;

@@ -22,6 +22,9 @@ bool gives_value(Op op) {
     case Op::kStoreTile:
     case Op::kShade:
     case Op::kPassed:
+    case Op::kKeep:
+    case Op::kWhen:
+    case Op::kResume:
       return false;
     default:
       return !is_stored(op) && !leaves(op);

@@ -33,7 +33,7 @@ bool is_filtered(const Plan& plan) {
 /// Null: there is code.
 const char* why_none(const Plan& plan) {
   if (plan.format == nullptr) return name(NotGenerated::kFormat);
-  constexpr uint32_t kLauncherShift = 16, kOthers = 0xff00 | (0xff & ~(kT | kR | kB | kDref));
+  constexpr uint32_t kLauncherShift = 16, kOthers = 0xff00 | (0xff & ~(kT | kR | kI | kB | kDref));
   const auto launcher = static_cast<Launcher>(plan.key.shape >> kLauncherShift);
   const struct {
     bool is_so;
@@ -44,7 +44,9 @@ const char* why_none(const Plan& plan) {
       {plan.unnormalized, NotGenerated::kOffsets},
       {plan.options.dimension_query || plan.options.lod_query, NotGenerated::kQuery},
       {plan.options.gather, NotGenerated::kGather},
-      {plan.cube, NotGenerated::kCube},
+      {plan.cube && (plan.general_wrap || plan.levels.width[0] != plan.levels.height[0]),
+       NotGenerated::kCube},
+      {plan.sampler.layer_border && (plan.key.shape & kI) != 0, NotGenerated::kBorder},
       {plan.dims == 1, NotGenerated::kDimensions},
       {plan.anisotropic, NotGenerated::kAnisotropic},
       {!texels_of(plan), NotGenerated::kFormat},
@@ -52,9 +54,9 @@ const char* why_none(const Plan& plan) {
   };
   for (const auto& row : rows)
     if (row.is_so) return name(row.what);
-  if ((launcher != Launcher::kS && launcher != Launcher::kSLod) || (plan.key.shape & kT) == 0 ||
-      (plan.key.shape & kOthers) != 0)
-    return "lookup with other parameters than S, T, R, bias and reference, or a fetch";
+  const uint32_t needed = plan.cube ? kT | kR : kT;
+  if (launcher == Launcher::kSF || (plan.key.shape & needed) != needed || (plan.key.shape & kOthers) != 0)
+    return "lookup with other parameters than S, T, R, layer, bias and reference, or a fetch";
   return nullptr;
 }
 
@@ -113,9 +115,18 @@ void set_border_words(const Plan& plan, TextureData& data) {
     data.words[static_cast<size_t>(TextureWord::kBorder) + c] = plan.border[c][0];
 }
 
+void set_layer_words(const TextureState& texture, TextureData& data) {
+  const uint32_t last = std::max<uint32_t>(texture.depth, 1) - 1;
+  data.words[static_cast<size_t>(TextureWord::kLayerSize)] = texture.array_stride;
+  data.words[static_cast<size_t>(TextureWord::kLastLayer)] =
+      std::bit_cast<uint32_t>(static_cast<float>(last));
+}
+
 /// What lookups of values have, which are not bytes alone.
 void describe_values(const Plan& plan, LookupKind& kind) {
   kind.dims = plan.dims;
+  kind.is_cube = plan.cube;
+  kind.has_layers = (plan.key.shape & kI) != 0;
   std::copy_n(plan.options.offset, plan.dims, kind.offset);
   kind.texels = *texels_of(plan);
   kind.has_border = plan.has_border;
@@ -125,7 +136,7 @@ void describe_values(const Plan& plan, LookupKind& kind) {
   const bool is_usual =
       std::all_of(plan.sampler.wrap, plan.sampler.wrap + 2, [](Wrap wrap) { return wrap <= Wrap::kMirror; });
   kind.is_general = plan.general_wrap || !is_usual;
-  kind.in_float = kind.texels != Texels::kUnorm8 || plan.dims == 3 || plan.has_border || plan.compare;
+  kind.in_float = kind.texels != Texels::kUnorm8 || plan.has_border || plan.compare;
 }
 
 }  // namespace
@@ -151,6 +162,7 @@ LookupKind describe_lookup(const Plan& plan, TextureData& data) {
   set_level_words(plan.levels, plan.texture.base_level, data);
   describe_values(plan, kind);
   if (plan.has_border) set_border_words(plan, data);
+  if (kind.is_cube || kind.has_layers) set_layer_words(plan.texture, data);
   if (plan.needs_lod) {
     kind.levels = sampler.mip_nearest ? LookupKind::Levels::kNearest : LookupKind::Levels::kLinear;
     kind.tells_level = plan.explicit_lod;

@@ -28,7 +28,9 @@ struct LookupKind {
   /// Of the base level's layout, as in addressing.h; not where there are several.
   uint8_t x_shift = 0, y0_shift = 0, y1_shift = 0;
   bool is_xor = false;
-  uint8_t dims = 2;  ///< 2 or 3: S, T and R
+  uint8_t dims = 2;         ///< 2 or 3: S, T and R; of cubes 2, in a face
+  bool is_cube = false;     ///< S, T and R are a direction
+  bool has_layers = false;  ///< the program tells the layer, of cubes that of its first face
   /// Where bytes are blended each is one of the first three.
   Wrap wrap[3] = {Wrap::kRepeat, Wrap::kRepeat, Wrap::kRepeat};
   int8_t offset[3] = {0, 0, 0};  ///< in texels
@@ -64,6 +66,8 @@ enum class TextureWord : uint8_t {
   kDepth,        ///< texels
   kSliceSize,    ///< bytes between slices of 3D textures
   // Of all
+  kLayerSize,  ///< bytes between layers, or faces
+  kLastLayer,  ///< a float
   kBaseWidth,
   kBaseHeight,
   kBaseDepth,  ///< floats: texels of the base level

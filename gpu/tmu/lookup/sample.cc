@@ -196,7 +196,7 @@ template <class Policy, Shape kShape>
       Texel v[2];
       for (int k = 0; k < 2; ++k)
         v[k] = slice(base + as_uint(z.index[k]) * level.slice_size, z.outside[k], call.active);
-      return Policy::linear(call, v[0], v[1], z.weight);
+      return AnyTexel<Policy::kBlocks>::linear(call, v[0], v[1], z.weight);
     } else if constexpr (kShape == kCube) {
       const LanesI crosses = equal(x.index[0], x.index[1]) | equal(y.index[0], y.index[1]);
       const LaneMask crossing = mask_bits(crosses) & call.active;
@@ -464,7 +464,8 @@ Run for_any_format(const Plan& plan) {
 template <uint32_t kBytes>
 Run for_unorm8(const Plan& plan) {
   using Policy = Unorm8Texel<kBytes>;
-  return plan.cube ? filter_function<Policy, kCube>(plan) : filter_function<Policy, k2D>(plan);
+  if (plan.cube) return filter_function<Policy, kCube>(plan);
+  return plan.dims == 3 ? filter_function<Policy, k3D>(plan) : filter_function<Policy, k2D>(plan);
 }
 
 Run lod_query_function(const Plan& plan) {
@@ -477,7 +478,7 @@ Run lod_query_function(const Plan& plan) {
 Run sampling_function(const Plan& plan) {
   const bool blocks = plan.format->compressed();
   if (plan.options.lod_query) return lod_query_function(plan);
-  if (plan.dims == 2 && !plan.flips && !plan.options.gather && !plan.has_border && !plan.compare) {
+  if (plan.dims >= 2 && !plan.flips && !plan.options.gather && !plan.has_border && !plan.compare) {
     const bool transfers = plan.format->decoder(plan.texture.transfer) != nullptr;
     const int bytes = transfers ? 0 : plan.format->unorm_bytes;
     if (bytes == 1) return for_unorm8<1>(plan);

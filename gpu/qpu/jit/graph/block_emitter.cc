@@ -305,6 +305,28 @@ void BlockEmitter::passed(const Node& node) {
   add(qword[V3D_MEMBER(passed)], rdx);
 }
 
+// ---- What is done only where a lane wants it
+
+void BlockEmitter::keep(const Node& node) {
+  save(in_register(node.operands[0]), slot_of_kept(node));
+  consume(node);
+}
+
+void BlockEmitter::when(const Node& node) {
+  mask_to(edx, node.operands[0]);
+  consume(node);
+  test(edx, edx);
+  jz(resumed_.emplace_back(), T_NEAR);
+  lanes_before_region_ = lanes_of_gather_;
+  begin_region();
+}
+
+void BlockEmitter::resume() {
+  end_region();
+  if (lanes_of_gather_ != lanes_before_region_) lanes_of_gather_ = graph::kNoNode;
+  L(resumed_.back());
+}
+
 /// Leaves all vector registers as they are.
 void BlockEmitter::prepare() {
   L(prepare_);
@@ -338,6 +360,15 @@ void BlockEmitter::emit_own(const Node& node) {
       return shade(node);
     case Op::kPassed:
       return passed(node);
+    case Op::kKeep:
+      return keep(node);
+    case Op::kKept:
+      places_[id_of(node)].slot = static_cast<int16_t>(slot_of_kept(node));
+      return;
+    case Op::kWhen:
+      return when(node);
+    case Op::kResume:
+      return resume();
     default:  // sources, which are loaded where they are needed
       return;
   }

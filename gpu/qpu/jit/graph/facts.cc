@@ -1,6 +1,8 @@
 #include "gpu/qpu/jit/graph/facts.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 
 namespace v3d::qpu::jit {
 namespace {
@@ -43,6 +45,8 @@ uint8_t loose_operand(const graph::Graph& graph, const Node& node, int operand, 
       return (result & kAsHalf) != 0 ? kAsFloat : kStrict;
     case Op::kFloatOfHalf:
       return is_float ? kAsHalf : kStrict;
+    case Op::kKeep:
+      return result;
     case Op::kChoose:
       return operand == 0 ? kStrict : result;
     default:
@@ -55,9 +59,13 @@ uint8_t loose_operand(const graph::Graph& graph, const Node& node, int operand, 
 std::vector<bool> loose_nans(const graph::Graph& graph) {
   const auto& nodes = graph.nodes();
   std::vector<uint8_t> loose(nodes.size(), kAsFloat | kAsHalf);
-  for (size_t n = nodes.size(); n-- > 0;)
+  std::map<uint32_t, uint8_t> kept;  // by number
+  for (size_t n = nodes.size(); n-- > 0;) {
+    if (nodes[n].op == Op::kKept) kept.try_emplace(nodes[n].immediate, loose[n]).first->second &= loose[n];
+    if (nodes[n].op == Op::kKeep) loose[n] = kept.try_emplace(nodes[n].immediate, loose[n]).first->second;
     for (int i = 0; i < graph::info(nodes[n].op).operands; ++i)
       loose[nodes[n].operands[i]] &= loose_operand(graph, nodes[n], i, loose[n]);
+  }
   std::vector<bool> is_loose(nodes.size());
   for (size_t n = 0; n < nodes.size(); ++n) is_loose[n] = (loose[n] & kAsFloat) != 0;
   return is_loose;

@@ -74,6 +74,38 @@ void RegisterScan::vacate_all() {
   for (int unit = 0; unit < num_units_; ++unit) vacate(unit);
 }
 
+void RegisterScan::begin_region() {
+  held_before_ = held_;
+  saved_.clear();
+  for (int unit = 0; unit < num_units_; ++unit) {
+    const Id id = held_[static_cast<size_t>(unit)];
+    if (id == kNoNode || uses_.next(id) == Uses::kNever || is_in_memory(id)) continue;
+    places_[id].slot = static_cast<int16_t>(num_slots_++);
+    save(unit, places_[id].slot);
+    saved_.push_back(id);
+  }
+}
+
+void RegisterScan::end_region() {
+  for (const Id id : held_)
+    if (id != kNoNode) places_[id].unit = -1;
+  held_.fill(kNoNode);
+  for (int unit = 0; unit < num_units_; ++unit) {
+    const Id id = held_before_[static_cast<size_t>(unit)];
+    if (id == kNoNode || uses_.next(id) == Uses::kNever) continue;
+    load(unit, id);
+    places_[id].unit = static_cast<int16_t>(unit);
+    held_[static_cast<size_t>(unit)] = id;
+  }
+  for (const Id id : saved_) places_[id].slot = -1;
+}
+
+int RegisterScan::slot_of_kept(const Node& node) {
+  const auto [entry, is_new] = kept_.try_emplace(node.immediate, num_slots_);
+  num_slots_ += is_new;
+  return entry->second;
+}
+
 /// A free one, or that of the value that is needed last.
 int RegisterScan::new_unit() {
   int best = -1;

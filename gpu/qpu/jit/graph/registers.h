@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "gpu/qpu/graph/graph.h"
@@ -67,6 +68,12 @@ class RegisterScan {
   bool is_last_use(Id id) const { return uses_.after_next(id) == Uses::kNever; }
   /// Nothing is in registers then.
   void vacate_all();
+  /// Around the code of a region, which may be left out (Op::kWhen): registers are the same behind it,
+  /// whether it was or not. begin_region() and end_region() belong to its code.
+  void begin_region();
+  void end_region();
+  /// Where what Op::kKeep has stands.
+  int slot_of_kept(const graph::Node& node);
 
   const graph::Graph& graph_;
   Uses uses_;
@@ -75,9 +82,13 @@ class RegisterScan {
   uint32_t locked_ = 0;              // units of operands of the node
   const int num_units_;
   int num_slots_ = 0;
+  std::map<uint32_t, int> kept_;  // slots, by number
 
  private:
   void vacate(int unit);
+  std::array<Id, kMostUnits> held_before_;  // the region, by unit
+  std::vector<Id> saved_;                   // which have a slot in the region alone
+
   bool is_in_memory(Id id) const { return places_[id].home || places_[id].slot >= 0; }
   void hold(int unit, const graph::Node& node);
 };

@@ -65,6 +65,14 @@ BlockEmitter::EmitOwn BlockEmitter::own_operation(Op op) {
       return &BlockEmitter::shade;
     case Op::kPassed:
       return &BlockEmitter::passed;
+    case Op::kKeep:
+      return &BlockEmitter::keep;
+    case Op::kKept:
+      return &BlockEmitter::kept;
+    case Op::kWhen:
+      return &BlockEmitter::when;
+    case Op::kResume:
+      return &BlockEmitter::resume;
     case Op::kLevelWord:
       return &BlockEmitter::level_word;
     case Op::kGather:
@@ -287,6 +295,33 @@ void BlockEmitter::passed(const Node& node) {
   masm_.Ldr(x10, of_run(offsetof(BlockRun, passed)));
   masm_.Add(x10, x10, kCount);
   masm_.Str(x10, of_run(offsetof(BlockRun, passed)));
+}
+
+// ---- What is done only where a lane wants it
+
+void BlockEmitter::keep(const Node& node) {
+  save(in_register(node.operands[0]), slot_of_kept(node));
+  consume(node);
+}
+void BlockEmitter::kept(const Node& node) {
+  places_[id_of(node)].slot = static_cast<int16_t>(slot_of_kept(node));
+}
+
+void BlockEmitter::when(const Node& node) {
+  const Vector lanes = scratch(0);
+  bytes_of(lanes, scratch(1), node.operands[0], places_[node.operands[0]]);
+  masm_.Umaxv(lanes.B(), lanes.V16B());
+  masm_.Fmov(w9, lanes.S());
+  consume(node);
+  masm_.Cbz(w9, &resumed_.emplace_back());
+  gathered_before_region_ = gathered_;
+  begin_region();
+}
+
+void BlockEmitter::resume(const Node&) {
+  end_region();
+  if (gathered_ != gathered_before_region_) gathered_ = graph::kNoNode;
+  masm_.Bind(&resumed_.back());
 }
 
 /// Leaves all vector registers as they are.

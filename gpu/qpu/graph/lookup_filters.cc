@@ -1,0 +1,191 @@
+/// @file The texels of a lookup, and what is made of them.
+
+#include "gpu/qpu/graph/lookup_nodes.h"
+
+namespace v3d::qpu::graph {
+namespace {
+
+/// Of each half the low byte, at the place of the upper one.
+Value shifted_halves(Value v) { return halves_product(v, constant(*v.graph, 0x01000100)); }
+
+Value either(Value a, Value b) {
+  if (a.id == kNoNode) return b;
+  return b.id == kNoNode ? a : a | b;
+}
+
+}  // namespace
+
+LookupNodes::Channels LookupNodes::filtered(const Coordinates& at, const Level& of,
+                                            LookupKind::Filter filter) {
+  const bool is_nearest = filter == LookupKind::Filter::kNearest;
+  if (kind_.dims == 3) return is_nearest ? nearest_of_slices(at, of) : linear_of_slices(at, of);
+  const Channels result = is_nearest ? nearest(at, of, {}) : linear(at, of, {});
+  return kind_.is_cube && !is_nearest ? across_edges(at, of, result) : result;
+}
+LookupNodes::Channels LookupNodes::nearest_of_slices(const Coordinates& at, const Level& of) {
+  const Place z = nearest_index(at[2], of, 2);
+  return nearest(at, slice_of(of, z.index), z.outside);
+}
+LookupNodes::Channels LookupNodes::linear_of_slices(const Coordinates& at, const Level& of) {
+  const Tap z = tap_of(at[2], of, 2);
+  return mixed(linear(at, slice_of(of, z.index[0]), z.outside[0]),
+               linear(at, slice_of(of, z.index[1]), z.outside[1]), z.weight);
+}
+/// @param outside  where the border's colour applies for other reasons than the coordinates in the slice
+LookupNodes::Channels LookupNodes::nearest(const Coordinates& at, const Level& of, Value outside) {
+  if (kind_.in_float) return nearest_value(at, of, outside);
+  if (kind_.is_general)
+    return nearest_bytes(nearest_index(at[0], of, 0).index, nearest_index(at[1], of, 1).index, of);
+  return nearest_bytes(texel_index(at[0], of, 0), texel_index(at[1], of, 1), of);
+}
+LookupNodes::Channels LookupNodes::linear(const Coordinates& at, const Level& of, Value outside) {
+  if (kind_.in_float) return linear_value(at, of, outside);
+  if (kind_.is_general) return linear_bytes(pair_of(at[0], of, 0), pair_of(at[1], of, 1), of);
+  return linear_bytes(texel_pair(at[0], of, 0), texel_pair(at[1], of, 1), of);
+}
+
+/// Of bytes or halves.
+size_t LookupNodes::num_channels() const {
+  return size_t{1} << (kind_.log2_bytes - (kind_.texels == LookupKind::Texels::kHalf));
+}
+
+bool LookupNodes::wants_floats() const { return kind_.wide || kind_.levels == LookupKind::Levels::kLinear; }
+LookupNodes::Channels LookupNodes::nearest_bytes(Value x, Value y, const Level& of) {
+  const Value v = texel(address(column(x, of), row(y, of), x, of));
+  Channels result = none();
+  for (size_t c = 0; c < num_channels(); ++c) {
+    // Of a product the half is the same for all bytes.
+    const auto n = static_cast<uint32_t>(c);
+    result[c] = wants_floats() ? channel_of_byte(v, n)
+                               : float_product(nearest_float(byte_of(v, n)), number(1.0f / 255));
+  }
+  return result;
+}
+/// Divided by 255, rounded once: the products are exact.
+Value LookupNodes::channel_of_byte(Value texel, uint32_t n) {
+  const Value byte = nearest_float(byte_of(texel, n));
+  return float_sum(float_product(byte, number(65793 * 0x1p-24f)),
+                   float_product(byte, number(65793 * 0x1p-48f)));
+}
+
+LookupNodes::Channels LookupNodes::linear_bytes(const Pair& x, const Pair& y, const Level& of) {
+  const Value columns[2] = {column(x.first, of), column(x.second, of)},
+              rows[2] = {row(y.first, of), row(y.second, of)};
+  const Value xs[2] = {x.first, x.second};
+  Value texels[4];
+  for (size_t k = 0; k < 4; ++k)
+    texels[k] = texel(address(columns[k & 1], rows[k >> 1], xs[k & 1], of)) ^ 0x80808080u;
+  // A weight of 0 is one of 1, as both texels are the same then, so that bytes hold both factors.
+  const Value weight = greatest(x.weight & 0xffu, bits(1));
+  const Value of_columns = weight * 0x00ff00ffu + 0x01000100u;
+  const Value below = y.weight & 0xffu;
+  const Value of_rows = below << 16 | (256u - below);
+  // Even channels and odd ones of both rows, less 32768.
+  Value blended[2][2];
+  for (size_t k = 0; k < 2; ++k) {
+    const Value left = texels[2 * k], right = texels[2 * k + 1];
+    blended[0][k] = byte_products(of_columns, (left & 0x00ff00ffu) | shifted_halves(right));
+    blended[1][k] = byte_products(of_columns, halves_upper_byte(left) | (right & 0xff00ff00u));
+  }
+  Channels result = none();
+  for (size_t c = 0; c < num_channels(); ++c) {
+    const Value top = blended[c & 1][0], bottom = blended[c & 1][1];
+    const Value both = c < 2 ? (top & 0xffffu) | bottom << 16 : top >> 16 | (bottom & 0xffff0000u);
+    const Value sum = half_products(both, of_rows) + (1u << 23);
+    result[c] = float_product(nearest_float(sum), number(1.0f / (255 * 256) * 0x1p-8f));
+  }
+  return result;
+}
+
+// ---- Filters of values: AnyTexel of gpu/tmu/lookup/sample.cc
+
+LookupNodes::Channels LookupNodes::nearest_value(const Coordinates& at, const Level& of, Value outside) {
+  const Place x = nearest_index(at[0], of, 0), y = nearest_index(at[1], of, 1);
+  return value_at(address(column(x.index, of), row(y.index, of), x.index, of),
+                  either(outside, either(x.outside, y.outside)));
+}
+LookupNodes::Channels LookupNodes::linear_value(const Coordinates& at, const Level& of, Value outside) {
+  const Tap x = tap_of(at[0], of, 0), y = tap_of(at[1], of, 1);
+  const Value columns[2] = {column(x.index[0], of), column(x.index[1], of)},
+              rows[2] = {row(y.index[0], of), row(y.index[1], of)};
+  Channels values[4];
+  for (size_t k = 0; k < 4; ++k)
+    values[k] = value_at(address(columns[k & 1], rows[k >> 1], x.index[k & 1], of),
+                         either(outside, either(x.outside[k & 1], y.outside[k >> 1])));
+  return mixed(mixed(values[0], values[1], x.weight), mixed(values[2], values[3], x.weight), y.weight);
+}
+
+/// What is infinite, or no number, takes no part where its weight is 0.
+LookupNodes::Channels LookupNodes::mixed(const Channels& a, const Channels& b, Value weight) {
+  const Value of_b = float_product(nearest_float(weight), number(1.0f / 256)),
+              of_a = float_difference(number(1), of_b), none = equal_words(weight, bits(0));
+  const bool are_finite = kind_.compares || kind_.texels <= LookupKind::Texels::kSrgb8;
+  Channels result;
+  for (size_t c = 0; c < result.size(); ++c) {
+    result[c] = float_sum(float_product(a[c], of_a), float_product(b[c], of_b));
+    if (!are_finite || kind_.has_border) result[c] = choose(none, a[c], result[c]);
+  }
+  return result;
+}
+
+LookupNodes::Channels LookupNodes::value_at(Value address, Value outside) {
+  Channels channels = decoded(address);
+  if (outside.id != kNoNode)
+    for (uint32_t c = 0; c < 4; ++c)
+      channels[c] =
+          choose(outside, word(static_cast<TextureWord>(static_cast<uint32_t>(TextureWord::kBorder) + c)),
+                 channels[c]);
+  if (kind_.compares)
+    channels = {compared(kind_.compare, reference_, channels[0], true) & number(1), bits(0), bits(0),
+                number(1)};
+  return channels;
+}
+
+LookupNodes::Channels LookupNodes::decoded(Value address) {
+  using Texels = LookupKind::Texels;
+  Channels result = none();
+  const bool is_long = kind_.log2_bytes == 3;
+  const Value v = is_long ? make(Op::kGather, address, lanes_) : texel(address);
+  switch (kind_.texels) {
+    case Texels::kUnorm8:
+      for (uint32_t c = 0; c < num_channels(); ++c) result[c] = channel_of_byte(v, c);
+      break;
+    case Texels::kSrgb8:
+      for (uint32_t c = 0; c < 3; ++c) result[c] = srgb_value(v, c);
+      result[3] = channel_of_byte(v, 3);
+      break;
+    case Texels::kHalf: {
+      const Value second = is_long ? make(Op::kGather, address + 4u, lanes_) : v;
+      for (size_t c = 0; c < num_channels(); ++c) {
+        const Value of = c < 2 ? v : second;
+        result[c] = float_of_half(c % 2 == 0 ? of & 0xffffu : of >> 16);
+      }
+      break;
+    }
+    case Texels::kDepth16:
+      result[0] = depth_of_16_bits(v & 0xffffu);
+      break;
+    case Texels::kDepth24: {
+      // Of v / (2^24 - 1) no more bits than a float has: those of v, but for the last one.
+      const Value n = v >> 8;
+      result[0] = choose(equal_words(n, bits(0xffffff)), number(1),
+                         float_product(nearest_float(n), number(0x1p-24f)));
+      break;
+    }
+    case Texels::kFloat:
+      result[0] = v;
+      break;
+  }
+  return result;
+}
+/// v / 65535, toward zero: the 24 upper bits of v / 65536 + v / 65536^2.
+Value LookupNodes::depth_of_16_bits(Value v) {
+  const Value n = v * 0x10001u;
+  const Value beyond = greatest(8u - leading_zeros(n), bits(0));
+  const Value kept = n & make(Op::kShl, bits(~0u), beyond);
+  const Value high = float_product(nearest_float(kept >> 16), number(0x1p-16f)),
+              low = float_product(nearest_float(kept & 0xffffu), number(0x1p-32f));
+  return choose(equal_words(v, bits(0xffff)), number(1), float_sum(high, low));
+}
+
+}  // namespace v3d::qpu::graph

@@ -1,0 +1,145 @@
+/// A LookupNodes makes the nodes of one texture lookup, for lookups.cc: the steps of
+/// gpu/tmu/lookup/sampling.h for what is in range, as gpu/qpu/jit/code/lookup_filter.cc has them.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "gpu/qpu/graph/value.h"
+#include "gpu/tmu/image/layout.h"
+#include "gpu/tmu/lookup/lookup_kind.h"
+
+namespace v3d::qpu::graph {
+
+/// `texture_word` N: texture N / kTextureWords.
+constexpr uint32_t texture_word(uint8_t texture, tmu::TextureWord word) {
+  return texture * tmu::kTextureWords + static_cast<uint32_t>(word);
+}
+
+class LookupNodes {
+ public:
+  using Channels = std::array<Value, 4>;
+  using Coordinates = std::array<Value, 3>;
+  /// What the program gives; the unit's words as floats.
+  struct Point {
+    Coordinates at;
+    Value bias, reference, layer;  ///< where the kind has them
+  };
+
+  /// @param num_kept  of the program's lookups so far: Op::kKept numbers them
+  LookupNodes(Graph& graph, const tmu::LookupKind& kind, Value lanes, uint32_t& num_kept)
+      : graph_(graph), kind_(kind), lanes_(lanes), num_kept_(num_kept) {}
+
+  /// As floats.
+  Channels channels(const Point& point);
+
+ private:
+  using LookupKind = tmu::LookupKind;
+  using TextureWord = tmu::TextureWord;
+  using Wrap = tmu::Wrap;
+
+  /// A level, of all lanes or of each.
+  struct Level {
+    Value address, column_pitch;
+    Value size[3];   ///< texels; of textures without depth two
+    Value scale[2];  ///< 1/256 texels
+    Value last[2];   ///< where the last texel has its centre, likewise
+    Value layout;    ///< no node: as the kind says
+    Value slice;     ///< bytes between slices, where there are some
+  };
+  /// The two texels around a coordinate.
+  struct Pair {
+    Value first, second;
+    Value weight;  ///< of the second one, in the low byte; another byte above it
+  };
+  /// The same where values are blended.
+  struct Tap {
+    Value index[2], outside[2];  ///< outside: where the border's colour applies; no node where none does
+    Value weight;                ///< of the second one, 0 to 255
+  };
+  struct Place {
+    Value index, outside;
+  };
+  /// A texel of a cube along an axis, from one before the face to one behind it.
+  struct EdgeTexel {
+    Value index, is_below, is_beyond;
+  };
+  struct EdgeTap {
+    EdgeTexel texel[2];
+    Value weight;  ///< as of Tap
+  };
+
+  static constexpr uint32_t bits_of(float v) { return std::bit_cast<uint32_t>(v); }
+  Value bits(uint32_t word) { return constant(graph_, word); }
+  Value number(float v) { return bits(bits_of(v)); }
+  Value word(TextureWord which);
+  int log2_utile_width() const { return std::countr_zero(tmu::utile_width(1u << kind_.log2_bytes)); }
+  int log2_utile_height() const { return std::countr_zero(tmu::utile_height(1u << kind_.log2_bytes)); }
+
+  // ---- lookup_nodes.cc: levels, coordinates, addresses
+  void set_layer(Value layer);
+  Value in_layer(Value address) { return layer_.id == kNoNode ? address : address + layer_; }
+  Level base_level();
+  Value level_word(Value level, tmu::LevelWord which);
+  Level level(Value number_of);
+  Level slice_of(const Level& of, Value number_of);
+  Channels of_level(const Coordinates& at, Value number_of);
+  Value log2_of_square(Value squared);
+  Value level_of_detail(const Point& point);
+  Value footprint(const Coordinates& at);
+  Value limited(Value detail);
+  Value scaled(Value at, const Level& of, size_t axis);
+  Value clamped(Value at, const Level& of, size_t axis, float least);
+  Value wrapped(Value index, const Level& of, size_t axis, bool below);
+  Value texel_index(Value at, const Level& of, size_t axis);
+  Pair texel_pair(Value at, const Level& of, size_t axis);
+  Value sub_texel(Value at, const Level& of, size_t axis);
+  Value wrapped_index(Value index, const Level& of, size_t axis, Value& outside);
+  Value moved(Value index, size_t axis);
+  Tap tap_of(Value at, const Level& of, size_t axis);
+  Pair pair_of(Value at, const Level& of, size_t axis);
+  Place nearest_index(Value at, const Level& of, size_t axis);
+  Value column(Value x, const Level& of);
+  Value row(Value y, const Level& of);
+  Value address(Value column, Value row, Value x, const Level& of);
+  Value texel(Value address);
+
+  // ---- lookup_filters.cc: texels, and what is made of them
+  Channels filtered(const Coordinates& at, const Level& of, LookupKind::Filter filter);
+  size_t num_channels() const;
+  Channels none() { return {bits(0), bits(0), bits(0), number(1)}; }
+  bool wants_floats() const;
+  Channels nearest_bytes(Value x, Value y, const Level& of);
+  Value channel_of_byte(Value texel, uint32_t n);
+  Channels linear_bytes(const Pair& x, const Pair& y, const Level& of);
+  Channels nearest_of_slices(const Coordinates& at, const Level& of);
+  Channels linear_of_slices(const Coordinates& at, const Level& of);
+  Channels nearest(const Coordinates& at, const Level& of, Value outside);
+  Channels linear(const Coordinates& at, const Level& of, Value outside);
+  Channels nearest_value(const Coordinates& at, const Level& of, Value outside);
+  Channels linear_value(const Coordinates& at, const Level& of, Value outside);
+  Channels mixed(const Channels& a, const Channels& b, Value weight);
+  Channels value_at(Value address, Value outside);
+  Channels decoded(Value address);
+  Value depth_of_16_bits(Value v);
+  Value limited_to_one(Value v) { return min_floats(max_floats(v, bits(0)), number(1)); }
+
+  // ---- lookup_cubes.cc: faces, and texels across their edges
+  Coordinates project(const Coordinates& direction);
+  Value footprint_of_cube(const Coordinates& direction);
+  Channels across_edges(const Coordinates& at, const Level& of, const Channels& inside);
+  Channels edge_value(const Coordinates& at, const Level& of);
+  Value edge_address(const EdgeTexel& i, const EdgeTexel& j, const Level& of);
+
+  Graph& graph_;
+  const LookupKind& kind_;
+  const Value lanes_;
+  uint32_t& num_kept_;
+  Value minified_, reference_;
+  Value layer_;  ///< bytes to the layer or face; no node where there is none
+  Value face_;   ///< of cubes
+};
+
+}  // namespace v3d::qpu::graph

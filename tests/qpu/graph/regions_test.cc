@@ -1,0 +1,147 @@
+/// What is done only where a lane wants it: registers and values are the same behind it.
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "gpu/base/lanes.h"
+#include "gpu/qpu/graph/program_front_end.h"
+#include "gpu/qpu/graph/text.h"
+#include "gpu/qpu/graph/value.h"
+#include "gpu/qpu/jit/back_ends.h"
+#include "gpu/qpu/run/block_code.h"
+#include "tests/qpu/each_target.h"
+
+namespace v3d::qpu::graph {
+namespace {
+
+Graph graph_of(std::string_view text) {
+  Parsed parsed = parse(text);
+  EXPECT_EQ(parsed.error, "");
+  return std::move(parsed.graph);
+}
+
+TEST(Regions, KeepTheirNodesForThemselves) {
+  constexpr std::string_view kText =
+      "%0 = load 0\n%1 = load 64\n%2 = above %0 %1\nkeep %0 0\nwhen %2\n%5 = add %0 %1\nkeep %5 0\nresume\n"
+      "%8 = kept 0\n%9 = add %0 %1\n%10 = xor %8 %9\nstore %10 0\n";
+  EXPECT_EQ(to_text(without_dead(simplified(graph_of(kText)))), kText);
+}
+
+TEST(Regions, KnowWhatWasBeforeThem) {
+  EXPECT_EQ(
+      to_text(simplified(graph_of("%0 = load 0\n%1 = add %0 %0\nwhen %0\n%3 = add %0 %0\nkeep %3 1\nresume\n"
+                                  "%6 = add %0 %0\n%7 = kept 1\n%8 = xor %6 %7\nstore %8 0\n"))),
+      "%0 = load 0\n%1 = add %0 %0\nwhen %0\nkeep %1 1\nresume\n"
+      "%5 = kept 1\n%6 = xor %1 %5\nstore %6 0\n");
+}
+
+TEST(Regions, GoWhereNobodyWantsWhatTheyKeep) {
+  EXPECT_EQ(to_text(without_dead(
+                graph_of("%0 = load 0\n%1 = load 64\n%2 = above %0 %1\nkeep %0 0\nkeep %0 1\nwhen %2\n"
+                         "%6 = add %0 %1\nkeep %6 0\n%8 = sub %0 %1\nkeep %8 1\nresume\n%11 = kept 1\n"
+                         "%12 = kept 0\nstore %11 0\n"))),
+            "%0 = load 0\n%1 = load 64\n%2 = above %0 %1\nkeep %0 1\nwhen %2\n%5 = sub %0 %1\nkeep %5 1\n"
+            "resume\n%8 = kept 1\nstore %8 0\n");
+  EXPECT_EQ(to_text(without_dead(
+                graph_of("%0 = load 0\n%1 = above %0 %0\nkeep %0 0\nwhen %1\n%4 = add %0 %0\nkeep %4 0\n"
+                         "resume\n%7 = kept 0\nstore %0 0\n"))),
+            "%0 = load 0\nstore %0 0\n");
+}
+
+TEST(Regions, HoldWhatWaitsForRoundingOnTheirSide) {
+  EXPECT_EQ(to_text(by_rounding(graph_of("%0 = load 0\n%1 = reciprocal %0\nwhen %0\n%3 = reciprocal %1\n"
+                                         "keep %0 0\nresume\n%6 = add %1 %1\nstore %6 0\n"))),
+            "%0 = load 0\n%1 = reciprocal %0\nwhen %0\nkeep %0 0\n%4 = reciprocal %1\nresume\n"
+            "%6 = add %1 %1\nstore %6 0\n");
+}
+
+class RegionsOf : public EachTarget {
+ protected:
+  /// @return  what stands in the plane of colours
+  static Lanes run(const Graph& graph, const Lanes& depth_before, const Lanes& color_before) {
+    const std::vector<uint8_t> bytes = jit::make_block_code(GetParam(), graph);
+    const auto code = bytes.empty() ? std::nullopt : jit::CodeMemory::copy_of(bytes);
+    EXPECT_TRUE(code.has_value());
+    if (!code) return Lanes{};
+    Lanes depth = depth_before, color = color_before;
+    BlockCoefficients coefficients{};
+    const Block block = {};
+    BlockRun run;
+    run.depth = reinterpret_cast<uint32_t*>(&depth);
+    run.color = reinterpret_cast<uint32_t*>(&color);
+    run.bytes_of_rows = sizeof(Lanes) / 2;
+    run.coefficients = &coefficients;
+    run.blocks = &block;
+    run.end = &block + 1;
+    std::bit_cast<BlockFn>(code->begin())(&run);
+    return color;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Targets, RegionsOf, ::testing::ValuesIn(jit::kAllTargets), name_of_target);
+
+/// More values than registers are needed before, in and behind two regions.
+TEST_P(RegionsOf, LeaveAllElseAsItWas) {
+  constexpr uint32_t kValues = 40, kLimit = 1u << 20;
+  std::mt19937 random(5);
+  for (int round = 0; round < 12; ++round) {
+    Graph graph;
+    const auto tile = [&](uint32_t plane) {
+      return Value{&graph, graph.make({.op = Op::kLoadTile, .immediate = plane})};
+    };
+    const auto effect = [&](Op op, Value v, uint32_t immediate) {
+      graph.make({.op = op, .operands = {v.id, kNoNode, kNoNode}, .immediate = immediate});
+    };
+    const auto kept = [&](uint32_t n) {
+      return Value{&graph, graph.make({.op = Op::kKept, .immediate = n})};
+    };
+    const Value a = tile(kTileDepth), b = tile(kTileColor);
+    std::vector<Value> values;
+    for (uint32_t n = 0; n < kValues; ++n) values.push_back(a * (2 * n + 3) + b);
+    Value sum = a;
+    for (uint32_t region = 0; region < 2; ++region) {
+      effect(Op::kKeep, sum, region);
+      const Value wants = above(a, constant(graph, kLimit << region));
+      effect(Op::kWhen, wants, 0);
+      Value in_region = b;
+      for (const Value& v : values) in_region = (in_region ^ v) * 5u;
+      effect(Op::kKeep, choose(wants, in_region, sum), region);
+      graph.make({.op = Op::kResume});
+      sum = kept(region);
+      for (size_t n = 0; n < values.size(); n += region + 2) sum = (sum ^ values[n]) * 3u;
+    }
+    effect(Op::kStoreTile, sum, kTileColor);
+    graph = without_dead(graph);
+
+    Lanes depth, color, wanted;
+    for (int i = 0; i < kLanes; ++i) {
+      // Of a third of the rounds no lane wants the regions, of a third some do.
+      depth[i] = static_cast<uint32_t>(random()) % (round % 3 == 0 ? kLimit : kLimit * 4);
+      if (round % 3 == 2) depth[i] += kLimit * 2 + 1;
+      color[i] = static_cast<uint32_t>(random());
+      const auto value = [&](uint32_t n) { return depth[i] * (2 * n + 3) + color[i]; };
+      uint32_t s = depth[i];
+      for (uint32_t region = 0; region < 2; ++region) {
+        if (depth[i] > kLimit << region) {
+          s = color[i];
+          for (uint32_t n = 0; n < kValues; ++n) s = (s ^ value(n)) * 5;
+        }
+        for (uint32_t n = 0; n < kValues; n += region + 2) s = (s ^ value(n)) * 3;
+      }
+      wanted[i] = s;
+    }
+    const Lanes got = run(graph, depth, color);
+    for (int i = 0; i < kLanes; ++i) ASSERT_EQ(got[i], wanted[i]) << "lane " << i << " of round " << round;
+  }
+}
+
+}  // namespace
+}  // namespace v3d::qpu::graph
