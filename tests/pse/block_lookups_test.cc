@@ -125,6 +125,8 @@ class LookupFrame {
     for (uint32_t& wrap : sampler.wrap) wrap = below(5);
     if (one_in(2)) sampler.max_lod = 0;
     if (one_in(4)) sampler.bias = number(2);
+    sampler.anisotropy = one_in(4);
+    sampler.max_anisotropy = below(4);
     sampler.compare = below(8);
     constexpr uint32_t kBorders[] = {0, 1, 2, 7};
     sampler.border_mode = kBorders[below(4)];

@@ -232,36 +232,65 @@ Graph simplified(const Graph& graph) {
   return result;
 }
 
+namespace {
+
+/// Finds what lives, where what is kept lives if its number is wanted, and tells which ones are.
+class Liveness {
+ public:
+  explicit Liveness(const Graph& graph) : nodes_(graph.nodes()) {
+    // In a region that is repeated, what is kept at its end may be wanted at its begin.
+    do {
+      is_more_wanted_ = false;
+      walk();
+    } while (is_more_wanted_);
+  }
+  bool lives(size_t n) const { return lives_[n]; }
+
+ private:
+  void walk() {
+    lives_.assign(nodes_.size(), false);
+    size_t resume = 0;       // of the region under way
+    bool is_region = false;  // something in it lives
+    for (size_t n = nodes_.size(); n-- > 0;) {
+      const Node& node = nodes_[n];
+      if (node.op == Op::kResume) {
+        resume = n;
+        is_region = false;
+        continue;
+      }
+      if (node.op == Op::kKeep)
+        lives_[n] = is_wanted(node.immediate);
+      else if (node.op == Op::kWhen)
+        lives_[n] = lives_[resume] = is_region;
+      else
+        lives_[n] = lives_[n] || has(node.op, kStays);
+      if (!lives_[n]) continue;
+      is_region = true;
+      if (node.op == Op::kKept) want(node.immediate);
+      for (int i = 0; i < info(node.op).operands; ++i) lives_[node.operands[i]] = true;
+    }
+  }
+  bool is_wanted(uint32_t number) const { return number < is_wanted_.size() && is_wanted_[number]; }
+  void want(uint32_t number) {
+    if (is_wanted(number)) return;
+    is_wanted_.resize(std::max<size_t>(is_wanted_.size(), number + 1));
+    is_wanted_[number] = is_more_wanted_ = true;
+  }
+
+  const std::vector<Node>& nodes_;
+  std::vector<bool> lives_, is_wanted_;
+  bool is_more_wanted_ = false;
+};
+
+}  // namespace
+
 Graph without_dead(const Graph& graph) {
   const std::vector<Node>& nodes = graph.nodes();
-  std::vector<bool> lives(nodes.size(), false), is_wanted;  // by the number of what is kept
-  size_t resume = 0;                                        // of the region, where something lives
-  bool is_region = false;
-  for (size_t n = nodes.size(); n-- > 0;) {
-    const Node& node = nodes[n];
-    if (node.op == Op::kResume) {
-      resume = n;
-      is_region = false;
-      continue;
-    }
-    if (node.op == Op::kKeep)
-      lives[n] = node.immediate < is_wanted.size() && is_wanted[node.immediate];
-    else if (node.op == Op::kWhen)
-      lives[n] = lives[resume] = is_region;
-    else
-      lives[n] = lives[n] || has(node.op, kStays);
-    if (!lives[n]) continue;
-    is_region = true;
-    if (node.op == Op::kKept) {
-      is_wanted.resize(std::max<size_t>(is_wanted.size(), node.immediate + 1));
-      is_wanted[node.immediate] = true;
-    }
-    for (int i = 0; i < info(node.op).operands; ++i) lives[node.operands[i]] = true;
-  }
+  const Liveness liveness(graph);
   Graph result;
   std::vector<Id> renamed(nodes.size(), kNoNode);
   for (size_t n = 0; n < nodes.size(); ++n)
-    if (lives[n]) renamed[n] = result.append(with_operands(nodes[n], renamed));
+    if (liveness.lives(n)) renamed[n] = result.append(with_operands(nodes[n], renamed));
   return result;
 }
 

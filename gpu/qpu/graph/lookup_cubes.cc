@@ -64,25 +64,20 @@ LookupNodes::Channels LookupNodes::across_edges(const Coordinates& at, const Lev
   const Value crosses = ~(is_inside(0) & is_inside(1)) & lanes_;
   // Channels that the format does not have are the same at edges.
   Channels result = inside;
-  uint32_t kept[4];
+  uint32_t numbers[4];
   const auto for_each_channel = [&](auto fn) {
     for (size_t c = 0; c < inside.size(); ++c)
       if (!graph_.is_constant(inside[c].id)) fn(c);
   };
-  const auto keep = [&](size_t c, Value v) {
-    graph_.make({.op = Op::kKeep, .operands = {v.id, kNoNode, kNoNode}, .immediate = kept[c]});
-  };
   for_each_channel([&](size_t c) {
-    kept[c] = num_kept_++;
-    keep(c, inside[c]);
+    numbers[c] = num_kept_++;
+    keep(numbers[c], inside[c]);
   });
-  graph_.make({.op = Op::kWhen, .operands = {crosses.id, kNoNode, kNoNode}});
+  when(crosses);
   const Channels edge = edge_value(at, of);
-  for_each_channel([&](size_t c) { keep(c, choose(crosses, edge[c], inside[c])); });
-  graph_.make({.op = Op::kResume});
-  for_each_channel([&](size_t c) {
-    result[c] = {&graph_, graph_.make({.op = Op::kKept, .immediate = kept[c]})};
-  });
+  for_each_channel([&](size_t c) { keep(numbers[c], choose(crosses, edge[c], inside[c])); });
+  resume();
+  for_each_channel([&](size_t c) { result[c] = kept(numbers[c]); });
   return result;
 }
 

@@ -21,18 +21,12 @@ Value LookupNodes::word(TextureWord which) {
 }
 
 LookupNodes::Channels LookupNodes::channels(const Point& point) {
-  using Levels = LookupKind::Levels;
   const Coordinates at = kind_.is_cube ? project(point.at) : point.at;
   if (kind_.has_layers || kind_.is_cube) set_layer(point.layer);
   if (kind_.compares) reference_ = kind_.clamps_reference ? limited_to_one(point.reference) : point.reference;
-  if (kind_.levels == Levels::kBase) return filtered(at, base_level(), kind_.filter);
-  const Value detail = limited(level_of_detail(point)), over = greatest(detail, bits(0));
-  minified_ = above(detail, bits(0));
-  const Value base = word(TextureWord::kBaseLevel), last = word(TextureWord::kLastLevel);
-  if (kind_.levels == Levels::kNearest) return of_level(at, least(base + ((over + 128u) >> 8), last));
-  const Value level = least(base + (over >> 8), last);
-  const Channels first = of_level(at, level), second = of_level(at, least(level + 1u, last));
-  return mixed(first, second, above(last, level) & over & 255u);
+  if (kind_.most_probes > 1) return anisotropic(point);
+  const bool has_footprint = kind_.levels != LookupKind::Levels::kBase && !kind_.tells_level;
+  return of_levels(at, choose_levels(point, has_footprint ? footprint(point.at) : Value{}));
 }
 
 // ---- Levels
@@ -110,30 +104,48 @@ Value LookupNodes::log2_of_square(Value squared) {
   const Value exponent = nearest_float(shifted_right_signed(v, bits(23)));
   return float_product(float_sum(exponent, fraction), number(0.5f));
 }
-/// unclamped_lod() of gpu/tmu/lookup/sampling.h.
-Value LookupNodes::level_of_detail(const Point& point) {
-  Value level = kind_.tells_level ? number(0) : log2_of_square(footprint(point.at));
-  if (kind_.has_bias) level = float_sum(level, point.bias);
-  return float_sum(level, word(TextureWord::kBias));
-}
 /// The square of the longer side of that of the quad.
 Value LookupNodes::footprint(const Coordinates& at) {
   if (kind_.is_cube) return footprint_of_cube(at);
+  const Sides sides = sides_of_footprint(at);
+  return max_floats(sides.x, sides.y);
+}
+LookupNodes::Sides LookupNodes::sides_of_footprint(const Coordinates& at) {
   const Value sizes[3] = {word(TextureWord::kBaseWidth), word(TextureWord::kBaseHeight),
                           word(TextureWord::kBaseDepth)};
   const auto square = [&](Value neighbour, Value origin, size_t axis) {
     const Value distance = float_product(float_difference(neighbour, origin), sizes[axis]);
     return float_product(distance, distance);
   };
-  Value x, y;
+  Sides sides;
   for (size_t axis = 0; axis < kind_.dims; ++axis) {
     const Value origin = of_quad_lanes<0, 0, 0, 0>(at[axis]);
-    const Value of_x = square(of_quad_lanes<1, 1, 1, 1>(at[axis]), origin, axis),
-                of_y = square(of_quad_lanes<2, 2, 2, 2>(at[axis]), origin, axis);
-    x = axis == 0 ? of_x : float_sum(x, of_x);
-    y = axis == 0 ? of_y : float_sum(y, of_y);
+    const Value x = square(of_quad_lanes<1, 1, 1, 1>(at[axis]), origin, axis),
+                y = square(of_quad_lanes<2, 2, 2, 2>(at[axis]), origin, axis);
+    sides.x = axis == 0 ? x : float_sum(sides.x, x);
+    sides.y = axis == 0 ? y : float_sum(sides.y, y);
   }
-  return max_floats(x, y);
+  return sides;
+}
+/// unclamped_lod() and choose_levels() of gpu/tmu/lookup/sampling.h.
+/// @param footprint  the square of a side; no node where the program tells the level
+LookupNodes::Choice LookupNodes::choose_levels(const Point& point, Value footprint) {
+  using Levels = LookupKind::Levels;
+  if (kind_.levels == Levels::kBase) return {};
+  Value detail = kind_.tells_level ? number(0) : log2_of_square(footprint);
+  if (kind_.has_bias) detail = float_sum(detail, point.bias);
+  detail = limited(float_sum(detail, word(TextureWord::kBias)));
+  const Value over = greatest(detail, bits(0));
+  minified_ = above(detail, bits(0));
+  const Value base = word(TextureWord::kBaseLevel), last = word(TextureWord::kLastLevel);
+  if (kind_.levels == Levels::kNearest) return {least(base + ((over + 128u) >> 8), last), {}, {}};
+  const Value level = least(base + (over >> 8), last);
+  return {level, least(level + 1u, last), above(last, level) & over & 255u};
+}
+LookupNodes::Channels LookupNodes::of_levels(const Coordinates& at, const Choice& choice) {
+  if (kind_.levels == LookupKind::Levels::kBase) return filtered(at, base_level(), kind_.filter);
+  const Channels first = of_level(at, choice.level);
+  return choice.next.id == kNoNode ? first : mixed(first, of_level(at, choice.next), choice.weight);
 }
 /// In 1/256, by the sampler's limits.
 Value LookupNodes::limited(Value detail) {

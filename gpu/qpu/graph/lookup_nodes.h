@@ -62,6 +62,14 @@ class LookupNodes {
   struct Place {
     Value index, outside;
   };
+  /// Of the footprint of a quad, squared, in texels.
+  struct Sides {
+    Value x, y;
+  };
+  /// Of the levels; none where there is the base level alone.
+  struct Choice {
+    Value level, next, weight;  ///< next: no node where only one is looked up
+  };
   /// A texel of a cube along an axis, from one before the face to one behind it.
   struct EdgeTexel {
     Value index, is_below, is_beyond;
@@ -87,8 +95,10 @@ class LookupNodes {
   Level slice_of(const Level& of, Value number_of);
   Channels of_level(const Coordinates& at, Value number_of);
   Value log2_of_square(Value squared);
-  Value level_of_detail(const Point& point);
   Value footprint(const Coordinates& at);
+  Sides sides_of_footprint(const Coordinates& at);
+  Choice choose_levels(const Point& point, Value footprint);
+  Channels of_levels(const Coordinates& at, const Choice& choice);
   Value limited(Value detail);
   Value scaled(Value at, const Level& of, size_t axis);
   Value clamped(Value at, const Level& of, size_t axis, float least);
@@ -124,7 +134,18 @@ class LookupNodes {
   Channels value_at(Value address, Value outside);
   Channels decoded(Value address);
   Value depth_of_16_bits(Value v);
+  void keep(uint32_t kept, Value v) {
+    graph_.make({.op = Op::kKeep, .operands = {v.id, kNoNode, kNoNode}, .immediate = kept});
+  }
+  Value kept(uint32_t number_of) { return {&graph_, graph_.make({.op = Op::kKept, .immediate = number_of})}; }
+  void when(Value mask) { graph_.make({.op = Op::kWhen, .operands = {mask.id, kNoNode, kNoNode}}); }
+  void resume() { graph_.make({.op = Op::kResume}); }
   Value limited_to_one(Value v) { return min_floats(max_floats(v, bits(0)), number(1)); }
+
+  // ---- lookup_anisotropy.cc: several lookups along the footprint
+  Channels anisotropic(const Point& point);
+  Channels probes(const Coordinates& at, const Choice& choice, const Value (&step)[2], Value count,
+                  Value number_of);
 
   // ---- lookup_cubes.cc: faces, and texels across their edges
   Coordinates project(const Coordinates& direction);
@@ -135,7 +156,7 @@ class LookupNodes {
 
   Graph& graph_;
   const LookupKind& kind_;
-  const Value lanes_;
+  Value lanes_;
   uint32_t& num_kept_;
   Value minified_, reference_;
   Value layer_;  ///< bytes to the layer or face; no node where there is none

@@ -464,11 +464,11 @@ class FrontEnd {
     const auto crosses = [](const Instruction& i) {
       return i.add.op == QpuOp::kFdx || i.add.op == QpuOp::kFdy || i.add.op == QpuOp::kSetmsf;
     };
-    const auto has_levels = [](const tmu::LookupKind& kind) {
-      return kind.levels != tmu::LookupKind::Levels::kBase;
+    const auto has_footprint = [](const tmu::LookupKind& kind) {
+      return kind.levels != tmu::LookupKind::Levels::kBase || kind.most_probes > 1;
     };
     return std::any_of(flow_.instructions.begin(), flow_.instructions.end(), crosses) ||
-           std::any_of(key_.lookups.begin(), key_.lookups.end(), has_levels);
+           std::any_of(key_.lookups.begin(), key_.lookups.end(), has_footprint);
   }
 
   /// What a register held that had no value does not matter.

@@ -24,6 +24,7 @@ bool gives_value(Op op) {
     case Op::kPassed:
     case Op::kKeep:
     case Op::kWhen:
+    case Op::kAgain:
     case Op::kResume:
       return false;
     default:

@@ -44,16 +44,15 @@ const char* why_none(const Plan& plan) {
       {plan.unnormalized, NotGenerated::kOffsets},
       {plan.options.dimension_query || plan.options.lod_query, NotGenerated::kQuery},
       {plan.options.gather, NotGenerated::kGather},
-      {plan.cube && (plan.general_wrap || plan.levels.width[0] != plan.levels.height[0]),
-       NotGenerated::kCube},
       {plan.sampler.layer_border && (plan.key.shape & kI) != 0, NotGenerated::kBorder},
       {plan.dims == 1, NotGenerated::kDimensions},
-      {plan.anisotropic, NotGenerated::kAnisotropic},
       {!texels_of(plan), NotGenerated::kFormat},
       {plan.first_texel && is_filtered(plan), NotGenerated::kFilter},
   };
   for (const auto& row : rows)
     if (row.is_so) return name(row.what);
+  if (plan.cube && (plan.general_wrap || plan.levels.width[0] != plan.levels.height[0]))
+    return "lookup in a cube map with offsets, or whose faces are no squares";
   const uint32_t needed = plan.cube ? kT | kR : kT;
   if (launcher == Launcher::kSF || (plan.key.shape & needed) != needed || (plan.key.shape & kOthers) != 0)
     return "lookup with other parameters than S, T, R, layer, bias and reference, or a fetch";
@@ -126,6 +125,7 @@ void set_layer_words(const TextureState& texture, TextureData& data) {
 void describe_values(const Plan& plan, LookupKind& kind) {
   kind.dims = plan.dims;
   kind.is_cube = plan.cube;
+  if (plan.anisotropic) kind.most_probes = static_cast<uint8_t>(plan.sampler.max_anisotropy);
   kind.has_layers = (plan.key.shape & kI) != 0;
   std::copy_n(plan.options.offset, plan.dims, kind.offset);
   kind.texels = *texels_of(plan);
@@ -159,6 +159,7 @@ LookupKind describe_lookup(const Plan& plan, TextureData& data) {
   for (int word = 0; word < plan.num_words; ++word)
     std::copy_n(plan.word_channel[word], 2, kind.channel[word]);
   data.words = {};
+  if (plan.needs_lod || plan.anisotropic) set_detail_words(plan, data);
   set_level_words(plan.levels, plan.texture.base_level, data);
   describe_values(plan, kind);
   if (plan.has_border) set_border_words(plan, data);
@@ -167,7 +168,6 @@ LookupKind describe_lookup(const Plan& plan, TextureData& data) {
     kind.levels = sampler.mip_nearest ? LookupKind::Levels::kNearest : LookupKind::Levels::kLinear;
     kind.tells_level = plan.explicit_lod;
     kind.has_bias = (plan.key.shape & kB) != 0;
-    set_detail_words(plan, data);
     set_levels(plan.levels, data);
   } else {
     set_layout(plan.levels, plan.texture.base_level, kind);

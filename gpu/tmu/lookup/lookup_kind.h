@@ -30,6 +30,7 @@ struct LookupKind {
   bool is_xor = false;
   uint8_t dims = 2;         ///< 2 or 3: S, T and R; of cubes 2, in a face
   bool is_cube = false;     ///< S, T and R are a direction
+  uint8_t most_probes = 1;  ///< of anisotropy
   bool has_layers = false;  ///< the program tells the layer, of cubes that of its first face
   /// Where bytes are blended each is one of the first three.
   Wrap wrap[3] = {Wrap::kRepeat, Wrap::kRepeat, Wrap::kRepeat};

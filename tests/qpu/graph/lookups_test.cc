@@ -47,11 +47,12 @@ std::optional<BlockGraph> graph_of(const std::string& text, std::vector<LookupKi
   if (reason != nullptr) *why = reason;
   return graph;
 }
-size_t gathers(const BlockGraph& block) {
+size_t count(const BlockGraph& block, Op op) {
   const auto& nodes = block.graph.nodes();
   return static_cast<size_t>(
-      std::count_if(nodes.begin(), nodes.end(), [](const Node& node) { return node.op == Op::kGather; }));
+      std::count_if(nodes.begin(), nodes.end(), [&](const Node& node) { return node.op == op; }));
 }
+size_t gathers(const BlockGraph& block) { return count(block, Op::kGather); }
 
 TEST(Lookups, AreFoundWithTheUniformsThatConfigureThem) {
   for (const chip::Generation generation : {chip::Generation::k42, chip::Generation::k71}) {
@@ -100,6 +101,39 @@ TEST(Lookups, ReadATexelOrFour) {
   block = graph_of(text, {levels}, &why);
   ASSERT_TRUE(block.has_value()) << why;
   EXPECT_EQ(gathers(*block), 8u);
+}
+
+TEST(Lookups, ReadTwiceAsMuchOfSlicesAndWhereTheyMustBeyondEdges) {
+  std::string why;
+  const std::string text = "nop ; mov rf10, 1.0\nnop ; mov rf11, 2.0\nor tmur, rf11, rf11 ; nop\n" +
+                           std::string(kLookup) + kLoads + kColor;
+  LookupKind volume = kind_of(LookupKind::Filter::kLinear);
+  volume.dims = 3;
+  auto block = graph_of(text, {volume}, &why);
+  ASSERT_TRUE(block.has_value()) << why;
+  EXPECT_EQ(gathers(*block), 8u);
+  EXPECT_EQ(count(*block, Op::kWhen), 0u);
+  for (const auto filter : {LookupKind::Filter::kNearest, LookupKind::Filter::kLinear}) {
+    const bool is_linear = filter == LookupKind::Filter::kLinear;
+    LookupKind cube = kind_of(filter);
+    cube.is_cube = true;
+    block = graph_of(text, {cube}, &why);
+    ASSERT_TRUE(block.has_value()) << why;
+    EXPECT_EQ(gathers(*block), is_linear ? 8u : 1u);
+    EXPECT_EQ(count(*block, Op::kWhen), is_linear ? 1u : 0u);
+    EXPECT_EQ(count(*block, Op::kResume), is_linear ? 1u : 0u);
+    EXPECT_EQ(count(*block, Op::kAgain), 0u);
+  }
+}
+
+TEST(Lookups, RepeatOneWithAnisotropy) {
+  std::string why;
+  LookupKind kind = kind_of(LookupKind::Filter::kLinear);
+  kind.most_probes = 16;
+  const auto block = graph_of(std::string(kCoordinates) + kLookup + kLoads + kColor, {kind}, &why);
+  ASSERT_TRUE(block.has_value()) << why;
+  EXPECT_EQ(gathers(*block), 4u);
+  EXPECT_EQ(count(*block, Op::kAgain), 1u);
 }
 
 TEST(Lookups, ShareWhatTheyHaveInCommon) {

@@ -63,6 +63,20 @@ TEST(Regions, HoldWhatWaitsForRoundingOnTheirSide) {
             "%6 = add %1 %1\nstore %6 0\n");
 }
 
+TEST(Regions, KeepForTheNextTime) {
+  constexpr std::string_view kText =
+      "%0 = load 0\nkeep %0 0\nwhen %0\n%3 = kept 0\n%4 = shr %3 %3\nkeep %4 0\nagain %4\nresume\n"
+      "%8 = load 64\nstore %8 0\n";
+  EXPECT_EQ(to_text(without_dead(graph_of(kText))), kText);
+  // Of two that are kept, one.
+  EXPECT_EQ(to_text(without_dead(
+                graph_of("%0 = load 0\nkeep %0 0\nkeep %0 1\nkeep %0 2\nwhen %0\n%5 = kept 0\n%6 = kept 1\n"
+                         "%7 = kept 2\n%8 = add %5 %6\nkeep %8 0\n%10 = add %6 %6\nkeep %10 1\n"
+                         "%12 = add %7 %7\nkeep %12 2\nagain %10\nresume\n%16 = kept 0\nstore %16 0\n"))),
+            "%0 = load 0\nkeep %0 0\nkeep %0 1\nwhen %0\n%4 = kept 0\n%5 = kept 1\n%6 = add %4 %5\n"
+            "keep %6 0\n%8 = add %5 %5\nkeep %8 1\nagain %8\nresume\n%12 = kept 0\nstore %12 0\n");
+}
+
 class RegionsOf : public EachTarget {
  protected:
   /// @return  what stands in the plane of colours
@@ -88,9 +102,9 @@ class RegionsOf : public EachTarget {
 
 INSTANTIATE_TEST_SUITE_P(Targets, RegionsOf, ::testing::ValuesIn(jit::kAllTargets), name_of_target);
 
-/// More values than registers are needed before, in and behind two regions.
+/// More values than registers are needed before, in and behind a region, and another that is repeated.
 TEST_P(RegionsOf, LeaveAllElseAsItWas) {
-  constexpr uint32_t kValues = 40, kLimit = 1u << 20;
+  constexpr uint32_t kValues = 40, kLimit = 1u << 20, kTimes = 2;
   std::mt19937 random(5);
   for (int round = 0; round < 12; ++round) {
     Graph graph;
@@ -109,11 +123,18 @@ TEST_P(RegionsOf, LeaveAllElseAsItWas) {
     Value sum = a;
     for (uint32_t region = 0; region < 2; ++region) {
       effect(Op::kKeep, sum, region);
+      effect(Op::kKeep, constant(graph, 0), kTimes);
       const Value wants = above(a, constant(graph, kLimit << region));
       effect(Op::kWhen, wants, 0);
-      Value in_region = b;
+      const Value time = kept(kTimes), before = kept(region);
+      Value in_region = region == 0 ? b : before;
       for (const Value& v : values) in_region = (in_region ^ v) * 5u;
-      effect(Op::kKeep, choose(wants, in_region, sum), region);
+      const Value takes_part = region == 0 ? wants : wants & above(a >> 21, time);
+      effect(Op::kKeep, choose(takes_part, in_region, before), region);
+      if (region == 1) {
+        effect(Op::kKeep, time + 1u, kTimes);
+        effect(Op::kAgain, wants & above(a >> 21, time + 1u), 0);
+      }
       graph.make({.op = Op::kResume});
       sum = kept(region);
       for (size_t n = 0; n < values.size(); n += region + 2) sum = (sum ^ values[n]) * 3u;
@@ -124,15 +145,16 @@ TEST_P(RegionsOf, LeaveAllElseAsItWas) {
     Lanes depth, color, wanted;
     for (int i = 0; i < kLanes; ++i) {
       // Of a third of the rounds no lane wants the regions, of a third some do.
-      depth[i] = static_cast<uint32_t>(random()) % (round % 3 == 0 ? kLimit : kLimit * 4);
+      depth[i] = static_cast<uint32_t>(random()) % (round % 3 == 0 ? kLimit : kLimit * 16);
       if (round % 3 == 2) depth[i] += kLimit * 2 + 1;
       color[i] = static_cast<uint32_t>(random());
       const auto value = [&](uint32_t n) { return depth[i] * (2 * n + 3) + color[i]; };
       uint32_t s = depth[i];
       for (uint32_t region = 0; region < 2; ++region) {
         if (depth[i] > kLimit << region) {
-          s = color[i];
-          for (uint32_t n = 0; n < kValues; ++n) s = (s ^ value(n)) * 5;
+          if (region == 0) s = color[i];
+          for (uint32_t time = 0; time < (region == 0 ? 1 : depth[i] >> 21); ++time)
+            for (uint32_t n = 0; n < kValues; ++n) s = (s ^ value(n)) * 5;
         }
         for (uint32_t n = 0; n < kValues; n += region + 2) s = (s ^ value(n)) * 3;
       }

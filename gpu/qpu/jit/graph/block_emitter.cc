@@ -317,8 +317,18 @@ void BlockEmitter::when(const Node& node) {
   consume(node);
   test(edx, edx);
   jz(resumed_.emplace_back(), T_NEAR);
-  lanes_before_region_ = lanes_of_gather_;
   begin_region();
+  if (is_repeated(node)) lanes_of_gather_ = graph::kNoNode;
+  lanes_before_region_ = lanes_of_gather_;
+  L(repeated_.emplace_back());
+}
+
+void BlockEmitter::again(const Node& node) {
+  mask_to(edx, node.operands[0]);
+  consume(node);
+  repeat_region();
+  test(edx, edx);
+  jnz(repeated_.back(), T_NEAR);
 }
 
 void BlockEmitter::resume() {
@@ -363,10 +373,11 @@ void BlockEmitter::emit_own(const Node& node) {
     case Op::kKeep:
       return keep(node);
     case Op::kKept:
-      places_[id_of(node)].slot = static_cast<int16_t>(slot_of_kept(node));
-      return;
+      return take_kept(node);
     case Op::kWhen:
       return when(node);
+    case Op::kAgain:
+      return again(node);
     case Op::kResume:
       return resume();
     default:  // sources, which are loaded where they are needed

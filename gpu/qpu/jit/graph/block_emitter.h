@@ -34,6 +34,7 @@ class BlockEmitter final : public GraphEmitter {
   void passed(const Node& node);
   void keep(const Node& node);
   void when(const Node& node);
+  void again(const Node& node);
   void resume();
   void prepare();
   Xbyak::Address coefficient(const Node& node, int which);
@@ -45,7 +46,7 @@ class BlockEmitter final : public GraphEmitter {
   Xbyak::Label columns_, rows_;              // of the pixels of a block, as doubles
   Xbyak::Label pixel_columns_, pixel_rows_;  // as integers
   bool uses_pixels_ = false;
-  std::list<Xbyak::Label> resumed_;  // ends of regions
+  std::list<Xbyak::Label> repeated_, resumed_;  // begins and ends of regions
   Id lanes_before_region_ = graph::kNoNode;
 };
 

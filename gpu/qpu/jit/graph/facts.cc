@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <set>
 
 namespace v3d::qpu::jit {
 namespace {
@@ -59,7 +60,12 @@ uint8_t loose_operand(const graph::Graph& graph, const Node& node, int operand, 
 std::vector<bool> loose_nans(const graph::Graph& graph) {
   const auto& nodes = graph.nodes();
   std::vector<uint8_t> loose(nodes.size(), kAsFloat | kAsHalf);
-  std::map<uint32_t, uint8_t> kept;  // by number
+  std::map<uint32_t, uint8_t> kept;  // by number; strict where a region is repeated
+  std::set<uint32_t> was_kept;
+  for (const Node& node : nodes) {
+    if (node.op == Op::kKept) was_kept.insert(node.immediate);
+    if (node.op == Op::kKeep && was_kept.contains(node.immediate)) kept[node.immediate] = kStrict;
+  }
   for (size_t n = nodes.size(); n-- > 0;) {
     if (nodes[n].op == Op::kKept) kept.try_emplace(nodes[n].immediate, loose[n]).first->second &= loose[n];
     if (nodes[n].op == Op::kKeep) loose[n] = kept.try_emplace(nodes[n].immediate, loose[n]).first->second;

@@ -1,5 +1,8 @@
 #include "gpu/qpu/jit/graph/registers.h"
 
+#include <utility>
+#include <vector>
+
 namespace v3d::qpu::jit {
 
 using graph::kNoNode;
@@ -75,35 +78,64 @@ void RegisterScan::vacate_all() {
 }
 
 void RegisterScan::begin_region() {
-  held_before_ = held_;
+  is_in_region_ = true;
+  held_before_.clear();
   saved_.clear();
   for (int unit = 0; unit < num_units_; ++unit) {
     const Id id = held_[static_cast<size_t>(unit)];
-    if (id == kNoNode || uses_.next(id) == Uses::kNever || is_in_memory(id)) continue;
+    if (id == kNoNode || uses_.next(id) == Uses::kNever) continue;
+    held_before_.push_back({unit, id});
+    if (is_in_memory(id)) continue;
     places_[id].slot = static_cast<int16_t>(num_slots_++);
     save(unit, places_[id].slot);
     saved_.push_back(id);
   }
 }
 
-void RegisterScan::end_region() {
+bool RegisterScan::is_repeated(const Node& when) const {
+  for (const Node* node = &when; node->op != Op::kResume; ++node)
+    if (node->op == Op::kAgain) return true;
+  return false;
+}
+
+/// All of them are in memory.
+void RegisterScan::hold_again(const std::vector<Held>& held) {
   for (const Id id : held_)
     if (id != kNoNode) places_[id].unit = -1;
   held_.fill(kNoNode);
-  for (int unit = 0; unit < num_units_; ++unit) {
-    const Id id = held_before_[static_cast<size_t>(unit)];
-    if (id == kNoNode || uses_.next(id) == Uses::kNever) continue;
+  for (const auto& [unit, id] : held) {
     load(unit, id);
     places_[id].unit = static_cast<int16_t>(unit);
     held_[static_cast<size_t>(unit)] = id;
   }
+}
+
+void RegisterScan::repeat_region() { hold_again(held_before_); }
+
+void RegisterScan::end_region() {
+  std::erase_if(held_before_, [&](const Held& held) { return uses_.next(held.id) == Uses::kNever; });
+  hold_again(held_before_);
   for (const Id id : saved_) places_[id].slot = -1;
+  is_in_region_ = false;
 }
 
 int RegisterScan::slot_of_kept(const Node& node) {
   const auto [entry, is_new] = kept_.try_emplace(node.immediate, num_slots_);
   num_slots_ += is_new;
   return entry->second;
+}
+
+/// In a region it may change while the value is needed.
+void RegisterScan::take_kept(const Node& node) {
+  const auto slot = static_cast<int16_t>(slot_of_kept(node));
+  if (!is_in_region_) {
+    places_[id_of(node)].slot = slot;
+    return;
+  }
+  const int unit = result(node);
+  places_[id_of(node)].slot = slot;
+  load(unit, id_of(node));
+  places_[id_of(node)].slot = -1;
 }
 
 /// A free one, or that of the value that is needed last.

@@ -71,9 +71,13 @@ class RegisterScan {
   /// Around the code of a region, which may be left out (Op::kWhen): registers are the same behind it,
   /// whether it was or not. begin_region() and end_region() belong to its code.
   void begin_region();
+  bool is_repeated(const graph::Node& when) const;
+  /// Registers are as they were at the begin.
+  void repeat_region();
   void end_region();
-  /// Where what Op::kKeep has stands.
+  /// Where what Op::kKeep has stands. Code of Op::kKept is all here.
   int slot_of_kept(const graph::Node& node);
+  void take_kept(const graph::Node& node);
 
   const graph::Graph& graph_;
   Uses uses_;
@@ -86,8 +90,15 @@ class RegisterScan {
 
  private:
   void vacate(int unit);
-  std::array<Id, kMostUnits> held_before_;  // the region, by unit
-  std::vector<Id> saved_;                   // which have a slot in the region alone
+  struct Held {
+    int unit;
+    Id id;
+  };
+  void hold_again(const std::vector<Held>& held);
+
+  std::vector<Held> held_before_;  // the region
+  bool is_in_region_ = false;
+  std::vector<Id> saved_;  // which have a slot in the region alone
 
   bool is_in_memory(Id id) const { return places_[id].home || places_[id].slot >= 0; }
   void hold(int unit, const graph::Node& node);

@@ -71,6 +71,8 @@ BlockEmitter::EmitOwn BlockEmitter::own_operation(Op op) {
       return &BlockEmitter::kept;
     case Op::kWhen:
       return &BlockEmitter::when;
+    case Op::kAgain:
+      return &BlockEmitter::again;
     case Op::kResume:
       return &BlockEmitter::resume;
     case Op::kLevelWord:
@@ -303,19 +305,30 @@ void BlockEmitter::keep(const Node& node) {
   save(in_register(node.operands[0]), slot_of_kept(node));
   consume(node);
 }
-void BlockEmitter::kept(const Node& node) {
-  places_[id_of(node)].slot = static_cast<int16_t>(slot_of_kept(node));
+
+/// To w9: 0 if the mask holds in no lane.
+void BlockEmitter::any_of(Id mask) {
+  const Vector lanes = scratch(0);
+  bytes_of(lanes, scratch(1), mask, places_[mask]);
+  masm_.Umaxv(lanes.B(), lanes.V16B());
+  masm_.Fmov(w9, lanes.S());
 }
 
 void BlockEmitter::when(const Node& node) {
-  const Vector lanes = scratch(0);
-  bytes_of(lanes, scratch(1), node.operands[0], places_[node.operands[0]]);
-  masm_.Umaxv(lanes.B(), lanes.V16B());
-  masm_.Fmov(w9, lanes.S());
+  any_of(node.operands[0]);
   consume(node);
   masm_.Cbz(w9, &resumed_.emplace_back());
-  gathered_before_region_ = gathered_;
   begin_region();
+  if (is_repeated(node)) gathered_ = graph::kNoNode;
+  gathered_before_region_ = gathered_;
+  masm_.Bind(&repeated_.emplace_back());
+}
+
+void BlockEmitter::again(const Node& node) {
+  any_of(node.operands[0]);
+  consume(node);
+  repeat_region();
+  masm_.Cbnz(w9, &repeated_.back());
 }
 
 void BlockEmitter::resume(const Node&) {

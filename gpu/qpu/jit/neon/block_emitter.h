@@ -39,9 +39,11 @@ class BlockEmitter final : public Emitter {
   void count(Id mask);
   void shade(const Node& node);
   void passed(const Node& node);
+  void any_of(Id mask);
   void keep(const Node& node);
-  void kept(const Node& node);
+  void kept(const Node& node) { take_kept(node); }
   void when(const Node& node);
+  void again(const Node& node);
   void resume(const Node& node);
   void prepare();
 
@@ -58,9 +60,9 @@ class BlockEmitter final : public Emitter {
   void leave_on_faults();
 
   bool has_planes_ = false, has_shade_ = false, has_lookups_ = false;
-  Id counted_ = graph::kNoNode;   // the mask whose lanes are counted
-  Id gathered_ = graph::kNoNode;  // the one whose lanes are in the frame
-  std::list<Label> resumed_;      // ends of regions
+  Id counted_ = graph::kNoNode;          // the mask whose lanes are counted
+  Id gathered_ = graph::kNoNode;         // the one whose lanes are in the frame
+  std::list<Label> repeated_, resumed_;  // begins and ends of regions
   Id gathered_before_region_ = graph::kNoNode;
   std::list<Partial> partial_;        // where not all lanes are gathered
   int64_t columns_ = -1, rows_ = -1;  // of the pixels of a block, in the pool
