@@ -34,14 +34,11 @@ LookupNodes::Channels LookupNodes::linear_of_slices(const Coordinates& at, const
 /// @param outside  where the border's colour applies for other reasons than the coordinates in the slice
 LookupNodes::Channels LookupNodes::nearest(const Coordinates& at, const Level& of, Value outside) {
   if (kind_.in_float) return nearest_value(at, of, outside);
-  if (kind_.is_general)
-    return nearest_bytes(nearest_index(at[0], of, 0).index, nearest_index(at[1], of, 1).index, of);
-  return nearest_bytes(texel_index(at[0], of, 0), texel_index(at[1], of, 1), of);
+  return nearest_bytes(nearest_index(at[0], of, 0).index, nearest_index(at[1], of, 1).index, of);
 }
 LookupNodes::Channels LookupNodes::linear(const Coordinates& at, const Level& of, Value outside) {
   if (kind_.in_float) return linear_value(at, of, outside);
-  if (kind_.is_general) return linear_bytes(pair_of(at[0], of, 0), pair_of(at[1], of, 1), of);
-  return linear_bytes(texel_pair(at[0], of, 0), texel_pair(at[1], of, 1), of);
+  return linear_bytes(pair_of(at[0], of, 0), pair_of(at[1], of, 1), of);
 }
 
 /// Of bytes or halves.

@@ -242,6 +242,12 @@ Value LookupNodes::moved(Value index, size_t axis) {
 }
 
 LookupNodes::Tap LookupNodes::tap_of(Value at, const Level& of, size_t axis) {
+  // Beyond a clamped edge a texel is blended with itself, which in float makes a difference.
+  if (is_usual(axis) && !(kind_.in_float && kind_.wrap[axis] == Wrap::kClamp)) {
+    // A texel of weight 0 takes no part, whichever it is.
+    const Pair pair = texel_pair(at, of, axis);
+    return {{pair.first, pair.second}, {}, pair.weight & 255u};
+  }
   const Value u = sub_texel(at, of, axis) - 128u;
   const Value first = moved(shifted_right_signed(u, bits(8)), axis);
   Tap tap;
@@ -253,12 +259,14 @@ LookupNodes::Tap LookupNodes::tap_of(Value at, const Level& of, size_t axis) {
 
 /// As texel_pair(), of any wrap mode.
 LookupNodes::Pair LookupNodes::pair_of(Value at, const Level& of, size_t axis) {
+  if (is_usual(axis)) return texel_pair(at, of, axis);
   const Tap tap = tap_of(at, of, axis);
   const Value second = choose(equal_words(tap.weight, bits(0)), tap.index[0], tap.index[1]);
   return {tap.index[0], second, tap.weight};
 }
 
 LookupNodes::Place LookupNodes::nearest_index(Value at, const Level& of, size_t axis) {
+  if (is_usual(axis)) return {texel_index(at, of, axis), {}};
   const Value index = moved(shifted_right_signed(sub_texel(at, of, axis), bits(8)), axis);
   Place place;
   place.index = wrapped_index(index, of, axis, place.outside);

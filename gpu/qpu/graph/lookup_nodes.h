@@ -103,6 +103,8 @@ class LookupNodes {
   Value scaled(Value at, const Level& of, size_t axis);
   Value clamped(Value at, const Level& of, size_t axis, float least);
   Value wrapped(Value index, const Level& of, size_t axis, bool below);
+  /// Whether indices are at most one outside, of an axis with a scale.
+  bool is_usual(size_t axis) const { return !kind_.is_general && axis < 2; }
   Value texel_index(Value at, const Level& of, size_t axis);
   Pair texel_pair(Value at, const Level& of, size_t axis);
   Value sub_texel(Value at, const Level& of, size_t axis);
