@@ -237,7 +237,7 @@ Value LookupNodes::wrapped_index(Value index, const Level& of, size_t axis, Valu
   return least(greatest(index, zero), last);
 }
 Value LookupNodes::moved(Value index, size_t axis) {
-  const int offset = kind_.offset[axis];
+  const int8_t offset = kind_.offset[axis];
   return offset == 0 ? index : index + static_cast<uint32_t>(offset);
 }
 
