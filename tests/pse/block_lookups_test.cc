@@ -202,7 +202,7 @@ INSTANTIATE_TEST_SUITE_P(Targets, BlockLookupsOf,
                          });
 
 TEST_P(BlockLookupsOf, GiveWhatTheUnitGives) {
-  const uint32_t frames = qpu::scenes_for(std::get<0>(GetParam()), 160, 20);
+  const uint32_t frames = qpu::scenes_for(std::get<0>(GetParam()), 160, 12);
   const Format& format = kFormats[std::get<1>(GetParam())];
   for (uint32_t seed = 0; seed < frames; ++seed) {
     const Pixels expected = LookupFrame(seed, format, nullptr).render(),
