@@ -7,9 +7,10 @@
 #include "gpu/base/host_time.h"
 #include "gpu/base/log.h"
 #include "gpu/chip/profile.h"
+#include "gpu/csd/batch_function.h"
 #include "gpu/csd/configuration.h"
 #include "gpu/csd/schedule.h"
-#include "gpu/mmu/address_space.h"
+#include "gpu/csd/uniform_snapshot.h"
 #include "gpu/perf/counters.h"
 #include "gpu/qpu/run/interpreter.h"
 #include "gpu/qpu/run/observer.h"
@@ -19,25 +20,6 @@
 
 namespace v3d::csd {
 namespace {
-
-/// What the uniform cache of hardware keeps during a dispatch: the 256-byte block of CFG6 and 1 KiB after it.
-/// Programs that overwrite their own uniforms see the old words (compute-and-timing.md 7).
-struct UniformSnapshot {
-  static constexpr uint32_t kBlock = 256, kBytes = kBlock + 1024;
-
-  UniformSnapshot(const JobContext& job, GpuAddr uniforms, const mmu::AddressSpace* space)
-      : address(uniforms & ~(kBlock - 1)) {
-    if (!space) return;
-    for (; size < kBytes; size += kBlock) {
-      if (address + size < address || !space->is_mapped(address + size)) break;
-      job.memory.read(address + size, bytes + size, kBlock);
-    }
-  }
-
-  GpuAddr address;
-  uint32_t size = 0;
-  uint8_t bytes[kBytes];
-};
 
 /// The payload registers (Mesa nir_to_vir.c, nir_to_vir, MESA_SHADER_COMPUTE).
 void set_payload(qpu::Thread& thread, const Batch& batch, chip::Generation generation) {
@@ -51,6 +33,12 @@ void set_payload(qpu::Thread& thread, const Batch& batch, chip::Generation gener
 struct Station {
   std::optional<tmu::Unit> tmu;
   qpu::Series series;
+  std::optional<BatchFunction> function;
+
+  tmu::Unit& unit(const JobContext& job) {
+    if (!tmu) tmu.emplace(job.memory, job.profile->generation).set_job(&job);
+    return *tmu;
+  }
 };
 
 }  // namespace
@@ -94,8 +82,7 @@ bool dispatch(const JobContext& job, const std::array<uint32_t, 7>& cfg, bool on
   };
   engine.run = [&](qpu::Thread& thread, int worker) {
     Station& station = stations[static_cast<size_t>(worker)];
-    if (!station.tmu) station.tmu.emplace(job.memory, generation).set_job(&job);
-    thread.tmu = &*station.tmu;
+    thread.tmu = &station.unit(job);
     if (job.watch) job.watch->begin_slice(thread);
     const qpu::ProgramScope scope("compute", configuration.code, thread);
     host_time::ProgramScope host(host_time::Block::kComputePrograms, "compute", configuration.code);
@@ -105,11 +92,20 @@ bool dispatch(const JobContext& job, const std::array<uint32_t, 7>& cfg, bool on
     host.executed(thread.instructions - before);
     return stop;
   };
+  engine.function = [&](qpu::Thread& thread, int worker) -> BatchFunction* {
+    Station& station = stations[static_cast<size_t>(worker)];
+    if (!station.function) station.function.emplace(job, configuration, *program, snapshot);
+    return station.function->is_ready(thread, station.unit(job)) ? &*station.function : nullptr;
+  };
+  engine.went_without = [&](uint32_t batches) { program->count_batches(batches); };
   engine.place = [&](const qpu::Thread& thread) { return pc_text(*program, thread); };
   if (job.watch && job.watch->tells_clocks())
     engine.clocks = [&](const qpu::Thread& thread) { return job.watch->clocks(thread); };
   const Outcome outcome = schedule(job, configuration, one_supergroup_at_a_time, engine);
-  for (Station& station : stations) station.series.end();
+  for (Station& station : stations) {
+    station.series.end();
+    if (station.function) program->count_compiled(station.function->executed());
+  }
 
   perf::Counts counts;
   counts[perf::kQpuActive] = outcome.instructions;

@@ -21,6 +21,8 @@ inline constexpr uint64_t kTurn = 4000, kLead = 4000;
 /// Clocks that an instruction takes at least.
 inline constexpr uint64_t kInstructionClocks = 4;
 
+class BatchFunction;
+
 /// How a scheduler runs a QPU thread.
 struct Engine {
   /// Makes a new thread ready for any batch of the dispatch.
@@ -29,6 +31,11 @@ struct Engine {
   std::function<void(qpu::Thread& thread, const Batch& batch, uint32_t tidx)> start;
   /// Runs until thread.budget is used up or something else stops it. @param worker  pool slot
   std::function<qpu::Stop(qpu::Thread& thread, int worker)> run;
+  /// What executes batches in place of threads, as far as it can; it stays until the worker asks again. Null:
+  /// nothing does, or not yet. @param thread  none that runs
+  std::function<BatchFunction*(qpu::Thread& thread, int worker)> function;
+  /// So many batches were started for threads, where function() was asked.
+  std::function<void(uint32_t batches)> went_without;
   /// Where a thread stopped, for messages. Null: its pc alone.
   std::function<std::string(const qpu::Thread& thread)> place;
   /// GPU clocks that the batch took so far. Null: as many as its instructions alone.

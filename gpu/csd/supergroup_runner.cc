@@ -6,6 +6,7 @@
 
 #include "gpu/base/host_time.h"
 #include "gpu/base/job_control.h"
+#include "gpu/csd/batch_function.h"
 #include "gpu/qpu/run/observer.h"
 
 namespace v3d::csd {
@@ -214,23 +215,36 @@ const uint8_t* SupergroupRunner::tidx(const Group& group, uint64_t supergroup) c
 
 /// Begins the supergroup and, while all of their batches end at once, those after it.
 void SupergroupRunner::begin(Worker& worker, int pool_slot, Turn& turn) {
+  BatchFunction* const function =
+      engine_.function ? engine_.function(spare_thread(worker), pool_slot) : nullptr;
+  uint32_t batches = 0;
   for (;;) {
-    begin_supergroup(worker, pool_slot, turn);
+    batches += worker.group->count;
+    begin_supergroup(worker, pool_slot, function, turn);
     if (worker.group->live != 0 || worker.range.begin == worker.range.end || turn.instructions >= kTurn ||
         parked_.load(std::memory_order_relaxed) != 0 || job_.stopped())
-      return;
+      break;
     open(worker);
   }
+  if (function == nullptr && engine_.went_without) engine_.went_without(batches);
 }
 
 /// Has each batch run for a turn at most. What ends there needs no place.
-void SupergroupRunner::begin_supergroup(Worker& worker, int pool_slot, Turn& turn) {
+void SupergroupRunner::begin_supergroup(Worker& worker, int pool_slot, BatchFunction* function, Turn& turn) {
   Group& group = *worker.group;
   group.is_new = false;
   const uint8_t* const tidx = this->tidx(group, worker.range.begin++);
   uint64_t most = 0;
-  for (uint32_t i = 0; i < group.count; ++i) {
-    worker.generator.next(group.slot, &worker.batch);
+  uint32_t first = 0;
+  if (function != nullptr) {
+    first = function->run(spare_thread(worker), worker.generator, group.count, group.slot, worker.batch);
+    turn.instructions += uint64_t{first} * function->instructions();
+    if (first != 0) most = function->instructions();
+    group.live -= first;
+    for (uint32_t i = 0; i < first && group.live != 0; ++i) group.batches[i].ended = true;
+  }
+  for (uint32_t i = first; i < group.count; ++i) {
+    if (i != first || function == nullptr) worker.generator.next(group.slot, &worker.batch);
     if (engine_.clocks || stuck_ || (i != 0 && job_.stopped())) {
       place_batch(worker, i, tidx[i]);
       continue;

@@ -96,7 +96,7 @@ class SupergroupRunner {
   Group* place();
   void open(Worker& worker);
   void begin(Worker& worker, int pool_slot, Turn& turn);
-  void begin_supergroup(Worker& worker, int pool_slot, Turn& turn);
+  void begin_supergroup(Worker& worker, int pool_slot, BatchFunction* function, Turn& turn);
   static void place_batch(const Worker& worker, uint32_t index, uint32_t tidx);
   void run_turn(Worker& worker, int pool_slot);
   void run_round(Worker& worker, int pool_slot, Turn& turn);

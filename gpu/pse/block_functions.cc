@@ -157,25 +157,10 @@ bool BlockFunctions::has_known_configuration() const {
 
 /// What the lookups of the draw are: the words that configure them are read when it begins.
 void BlockFunctions::describe_lookups(const qpu::BlockLookups& found) {
-  key_.lookups.clear();
-  textures_.clear();
-  if (found.lookups.empty()) return;
+  if (found.lookups.empty()) return key_.lookups.clear();
   const qpu::ProgramScope scope = in_program();
-  tmu::TextureLookup lookup;
-  for (const qpu::BlockLookup& of : found.lookups) {
-    const auto word = [&](size_t n, uint32_t otherwise) {
-      return of.uniforms[n] == qpu::BlockLookup::kNone ? otherwise : uniform(of.uniforms[n]);
-    };
-    lookup.launcher = of.launcher;
-    lookup.written = of.written;
-    lookup.p0 = word(0, 0);
-    lookup.p1 = word(1, tmu::kDefaultP1);
-    lookup.p2 = word(2, tmu::kDefaultP2);
-    tmu::TextureData data;
-    tmu::LookupKind kind = thread_->tmu->describe(lookup, data);
-    if (kind.none == nullptr) kind.texture = number_of(kind, data);
-    key_.lookups.push_back(kind);
-  }
+  textures_.describe(
+      found, *thread_->tmu, [this](uint32_t n) { return uniform(n); }, key_.lookups);
   run_.textures = textures_.data();
 }
 
@@ -184,20 +169,6 @@ void BlockFunctions::read_known(const qpu::BlockLookups& found) {
   if (found.known.empty()) return;
   const qpu::ProgramScope scope = in_program();
   for (const uint16_t number : found.known) key_.known.push_back({number, uniform(number)});
-}
-
-uint8_t BlockFunctions::number_of(const tmu::LookupKind& kind, const tmu::TextureData& data) {
-  const auto is_it = [&](const qpu::BlockTexture& texture) {
-    for (size_t n = 0; n < tmu::kTextureWords; ++n)
-      if (texture.words[n][0] != data.words[n]) return false;
-    return true;
-  };
-  const auto found = std::find_if(textures_.begin(), textures_.end(), is_it);
-  const auto number = static_cast<uint8_t>(found - textures_.begin());
-  qpu::BlockTexture& texture = found == textures_.end() ? textures_.emplace_back() : *found;
-  for (size_t n = 0; n < tmu::kTextureWords; ++n) texture.words[n].fill(data.words[n]);
-  if (kind.levels != tmu::LookupKind::Levels::kBase) texture.levels = data.levels;
-  return number;
 }
 
 /// They stay as the first primitive of the draw in the tile found them.

@@ -8,7 +8,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "gpu/base/job_context.h"
 #include "gpu/base/lanes.h"
@@ -16,6 +15,7 @@
 #include "gpu/pse/prepared_draw.h"
 #include "gpu/pse/primitive_setup.h"
 #include "gpu/qpu/run/block_code.h"
+#include "gpu/qpu/run/known_textures.h"
 #include "gpu/qpu/run/program_scope.h"
 #include "gpu/qpu/run/thread.h"
 #include "gpu/tlb/tile_buffer.h"
@@ -68,7 +68,6 @@ class BlockFunctions {
   void run_looking_up();
   void describe_lookups(const qpu::BlockLookups& found);
   void read_known(const qpu::BlockLookups& found);
-  uint8_t number_of(const tmu::LookupKind& kind, const tmu::TextureData& data);
   static void prepare(qpu::BlockRun* run);
   qpu::ProgramScope in_program() const;
   uint32_t uniform(uint32_t number) const;
@@ -92,7 +91,7 @@ class BlockFunctions {
   std::array<uint32_t, qpu::kFirstIndirect + qpu::kMostIndirect> uniforms_;
   std::array<Filling, 16> fillings_;  // by program, in this job
   qpu::BlockKey key_;
-  std::vector<qpu::BlockTexture> textures_;  // of the draw, each once
+  qpu::KnownTextures textures_;  // of the draw
 };
 
 }  // namespace v3d::pse

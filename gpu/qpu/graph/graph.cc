@@ -120,13 +120,26 @@ Id Graph::simpler_words(const Node& node) {
     case Op::kMaxBytes:
       return a == b ? a : kNoNode;
     case Op::kEqual:
-      return a == b ? constant(kAllOnes) : kNoNode;
+      return a == b ? constant(kAllOnes) : equal_of_choice(a, b);
     case Op::kAbove:
     case Op::kAboveUnsigned:
       return a == b ? constant(0) : kNoNode;
     default:
       return kNoNode;
   }
+}
+
+/// Whether one of two constants was chosen that is the one of a third: the mask, as compilers keep masks in
+/// words.
+Id Graph::equal_of_choice(Id choice, Id b) {
+  const Node of = nodes_[choice];
+  if (of.op != Op::kChoose || !is_constant(b) || !is_constant(of.operands[1]) || !is_constant(of.operands[2]))
+    return kNoNode;
+  const uint32_t word = nodes_[b].immediate;
+  const bool first = is_constant(of.operands[1], word), second = is_constant(of.operands[2], word);
+  if (first == second) return constant(first ? kAllOnes : 0);
+  if (first) return of.operands[0];
+  return make({.op = Op::kXor, .operands = {of.operands[0], constant(kAllOnes)}});
 }
 
 /// v & 0xffff where that is a node without the other half: halves are joined for a register and taken apart.

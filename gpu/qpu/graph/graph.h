@@ -80,6 +80,7 @@ class Graph {
   Id simpler(const Node& node);
   Id simpler_words(const Node& node);
   Id simpler_conversion(const Node& node);
+  Id equal_of_choice(Id choice, Id b);
   Id low_half(Id v);
   Id high_half(Id v);
   Id joined(Id a, Id b);

@@ -138,6 +138,17 @@ LookupNodes::Channels LookupNodes::value_at(Value address, Value outside) {
   return channels;
 }
 
+/// Outside of the image a texel is 0, and so is a channel that it does not have.
+LookupNodes::Channels LookupNodes::fetched(const Coordinates& at) {
+  const Value inside = is_inside(at);
+  lanes_ = lanes_ & inside;
+  Channels channels =
+      kind_.in_float ? decoded(texel_address(at)) : nearest_bytes(at[0], at[1], base_level());
+  for (Value& channel : channels)
+    if (graph_.is_constant(channel.id)) channel = choose(inside, channel, bits(0));
+  return channels;
+}
+
 LookupNodes::Channels LookupNodes::decoded(Value address) {
   using Texels = LookupKind::Texels;
   Channels result = none();

@@ -21,6 +21,7 @@ Value LookupNodes::word(TextureWord which) {
 }
 
 LookupNodes::Channels LookupNodes::channels(const Point& point) {
+  if (kind_.is_fetch) return fetched(point.at);
   const Coordinates at = kind_.is_cube ? project(point.at) : point.at;
   if (kind_.has_layers || kind_.is_cube) set_layer(point.layer);
   if (kind_.compares) reference_ = kind_.clamps_reference ? limited_to_one(point.reference) : point.reference;
@@ -305,6 +306,14 @@ Value LookupNodes::texel(Value address) {
   if (kind_.log2_bytes == 2) return make(Op::kGather, address, lanes_);
   const Value shift = (address & 3u) << 3;
   return make(Op::kShr, make(Op::kGather, address & ~3u, lanes_), shift);
+}
+
+Value LookupNodes::texel_address(const Coordinates& at) {
+  const Level of = base_level();
+  return address(column(at[0], of), row(at[1], of), at[0], of);
+}
+Value LookupNodes::is_inside(const Coordinates& at) {
+  return above_unsigned(word(TextureWord::kWidth), at[0]) & above_unsigned(word(TextureWord::kHeight), at[1]);
 }
 
 }  // namespace v3d::qpu::graph

@@ -34,6 +34,11 @@ class LookupNodes {
 
   /// As floats.
   Channels channels(const Point& point);
+  /// Those that take part.
+  Value lanes() const { return lanes_; }
+  /// Of a texel of the base level, by integers.
+  Value texel_address(const Coordinates& at);
+  Value is_inside(const Coordinates& at);
 
  private:
   using LookupKind = tmu::LookupKind;
@@ -134,6 +139,7 @@ class LookupNodes {
   Channels linear_value(const Coordinates& at, const Level& of, Value outside);
   Channels mixed(const Channels& a, const Channels& b, Value weight);
   Channels value_at(Value address, Value outside);
+  Channels fetched(const Coordinates& at);
   Channels decoded(Value address);
   Value depth_of_16_bits(Value v);
   void keep(uint32_t kept, Value v) {

@@ -69,16 +69,34 @@ const char* Lookups::launch(tmu::Launcher launcher, Value s, Value exec) {
   if (num_config_ == 0) return "a lookup without configuration";
   if (found_.size() == BlockLookups::kMostLookups) return "many lookups";
   const size_t number = found_.size();
+  const std::vector<Value> data = memory_.take_data();
   next_.launcher = launcher;
+  next_.num_data = static_cast<uint8_t>(data.size());
   found_.push_back(std::exchange(next_, BlockLookup{}));
   num_config_ = 0;
   if (kinds_ == nullptr) return nullptr;
   if (number >= kinds_->size()) return "a lookup that was not there before";
   const LookupKind& kind = (*kinds_)[number];
+  if (const char* const why = refusal(kind); why != nullptr) return why;
+  kind.stored_words != 0 ? store(kind, s, exec, data) : look_up(kind, s, exec);
+  return nullptr;
+}
+
+const char* Lookups::refusal(const LookupKind& kind) const {
   if (kind.none != nullptr) return kind.none;
   if (results_.size() + kind.num_words > kTmuFifo) return "many results of lookups";
-  look_up(kind, s, exec);
+  if (kind.is_fetch && kind.has_bias && !graph_.is_constant(parameters_.bias.id, 0))
+    return "a fetch of another level";
+  if (kind.stored_words == 0 && memory_.has_stored()) return "a lookup behind a store";
   return nullptr;
+}
+
+void Lookups::store(const LookupKind& kind, Value s, Value exec, const std::vector<Value>& data) {
+  LookupNodes nodes(graph_, kind, lanes(kind.per_pixel) & exec, num_kept_);
+  const LookupNodes::Coordinates at = {s, parameters_.t, {}};
+  const Value address = nodes.texel_address(at), lanes = nodes.lanes() & nodes.is_inside(at);
+  for (uint32_t n = 0; n < kind.stored_words; ++n)
+    memory_.store(address, data[n], lanes, static_cast<uint32_t>(n * sizeof(uint32_t)));
 }
 
 void Lookups::look_up(const LookupKind& kind, Value s, Value exec) {

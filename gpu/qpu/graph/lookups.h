@@ -6,6 +6,7 @@
 #include <deque>
 #include <vector>
 
+#include "gpu/qpu/graph/memory_accesses.h"
 #include "gpu/qpu/graph/value.h"
 #include "gpu/qpu/isa/isa.h"
 #include "gpu/qpu/run/block_code.h"
@@ -17,7 +18,9 @@ namespace v3d::qpu::graph {
 class Lookups {
  public:
   /// @param kinds  of the lookups in their order, outlives this. Null: lookups are found only, and give 0
-  Lookups(Graph& graph, const std::vector<tmu::LookupKind>* kinds) : graph_(graph), kinds_(kinds) {}
+  /// @param memory  has the words that the next lookup stores
+  Lookups(Graph& graph, const std::vector<tmu::LookupKind>* kinds, MemoryAccesses& memory)
+      : graph_(graph), kinds_(kinds), memory_(memory) {}
 
   /// The lanes with samples, from here on. @param others_may_live  later
   void set_live(Value live, bool others_may_live) {
@@ -41,7 +44,9 @@ class Lookups {
 
  private:
   const char* launch(tmu::Launcher launcher, Value s, Value exec);
+  const char* refusal(const tmu::LookupKind& kind) const;
   void look_up(const tmu::LookupKind& kind, Value s, Value exec);
+  void store(const tmu::LookupKind& kind, Value s, Value exec, const std::vector<Value>& data);
 
   /// Words of parameters, which keep what was written last.
   struct Parameters {
@@ -50,6 +55,7 @@ class Lookups {
 
   Graph& graph_;
   const std::vector<tmu::LookupKind>* const kinds_;
+  MemoryAccesses& memory_;
   Value live_;
   bool others_may_live_ = false;
   BlockLookup next_;

@@ -8,10 +8,12 @@
 #include "gpu/qpu/graph/alu_nodes.h"
 #include "gpu/qpu/graph/block_targets.h"
 #include "gpu/qpu/graph/lookups.h"
+#include "gpu/qpu/graph/memory_accesses.h"
 #include "gpu/qpu/graph/scratch.h"
 #include "gpu/qpu/graph/uniform_streams.h"
 #include "gpu/qpu/graph/value.h"
 #include "gpu/qpu/run/alu_lanes.h"
+#include "gpu/tmu/lookup/plan.h"
 
 namespace v3d::qpu::graph {
 namespace {
@@ -44,7 +46,7 @@ VertexGraph with_uniforms_last(const VertexGraph& of) {
 }
 
 /// Executes a program on nodes in place of lanes, in the order of the interpreter (qpu.md 3.3): a fragment
-/// program, or of vertices a coordinate or vertex program.
+/// program, or of vertices a coordinate or vertex program, or of batches of dispatches a compute program.
 class FrontEnd {
  public:
   /// @param finds  lookups and known uniforms are found only
@@ -54,7 +56,8 @@ class FrontEnd {
         isa_(isa(generation_)),
         key_(key),
         finds_(finds),
-        lookups_(graph_, finds ? nullptr : &key.lookups),
+        accesses_(graph_, tmu::lookup_properties(generation_).wrap16),
+        lookups_(graph_, finds ? nullptr : &key.lookups, accesses_),
         uniforms_(graph_, flow, finds ? nullptr : &key.known),
         scratch_(graph_) {}
 
@@ -76,15 +79,30 @@ class FrontEnd {
     return BlockLookups{lookups_.found(), uniforms_.found(), {}, has_scratch_};
   }
   std::optional<VertexGraph> make_vertices(const char** why) {
-    of_vertices_ = true;
+    stage_ = Stage::kVertices;
     execute_all();
     if (graph_.is_full()) refuse("too many operations");
     *why = why_;
     if (why_ != nullptr) return {};
     return with_uniforms_last({without_dead(graph_), uniforms_.count(), instructions_, rows_, {}});
   }
+  /// @param is_whole  as in BatchKey
+  std::optional<BatchGraph> make_batches(bool is_whole, const char** why) {
+    execute_batch(is_whole, why);
+    if (why_ != nullptr) return {};
+    return BatchGraph{without_dead(graph_), uniforms_.count(), uniforms_.indirect(), instructions_};
+  }
+  std::optional<BlockLookups> find_batch_lookups(const char** why) {
+    execute_batch(false, why);
+    if (why_ != nullptr) return {};
+    return BlockLookups{lookups_.found(), uniforms_.found(), {}, false};
+  }
 
  private:
+  enum class Stage : uint8_t { kFragments, kVertices, kBatches };
+  bool of_vertices() const { return stage_ == Stage::kVertices; }
+  bool of_batches() const { return stage_ == Stage::kBatches; }
+
   struct Result {
     Value a, b, value, exec;
     bool runs = false;
@@ -96,12 +114,25 @@ class FrontEnd {
     execute_all();
     if (key_.is_late && !depth_configuration_) refuse("no depth, which tests wait for");
     if (!scratch_.is_all_loaded()) refuse("stores that nothing loads");
+    check_limits();
+    *why = why_;
+  }
+  void execute_batch(bool is_whole, const char** why) {
+    stage_ = Stage::kBatches;
+    coverage_ = is_whole ? bits(~0u) : source(Op::kCovered);
+    cover_samples();
+    registers_[isa_.workgroup_xy] = source(Op::kPayload, 0);
+    registers_[isa_.workgroup_z_index] = source(Op::kPayload, 1);
+    execute_all();
+    check_limits();
+    *why = why_;
+  }
+  void check_limits() {
     if (graph_.is_full()) refuse("too many operations");
     if (uniforms_.count() > kMostUniforms || uniforms_.indirect().size() > kMostIndirect)
       refuse("many uniforms");
     if (uniforms_.found().size() > (finds_ ? BlockLookups::kMostKnown : 0))
       refuse("many uniforms that have to be known");
-    *why = why_;
   }
 
   /// The first reason counts.
@@ -208,12 +239,26 @@ class FrontEnd {
     const bool is_always = branch.cond == BranchCond::kAlways;
     if (!is_always) {
       const bool all = graph_.is_constant(flag_a_.id, ~0u), none = graph_.is_constant(flag_a_.id, 0);
-      if (!all && !none) return refuse("a branch");
       const bool is_inverted = branch.cond == BranchCond::kNa0 || branch.cond == BranchCond::kAnyna ||
                                branch.cond == BranchCond::kAllna;
       branches_ = all != is_inverted;
+      if (!all && !none) expect_none(branch);
     }
     if (const char* const why = uniforms_.branch(branch, branches_); why != nullptr) refuse(why);
+  }
+
+  /// A branch that lanes decide on is taken for one that none takes: those over what only some do. Other
+  /// batches go another way, as long as nothing was stored.
+  void expect_none(const Branch& branch) {
+    branches_ = false;
+    if (!of_batches() || branch.cond == BranchCond::kA0 || branch.cond == BranchCond::kNa0)
+      return refuse("a branch");
+    if (accesses_.has_stored()) return refuse("a branch behind a store");
+    const bool of_some = branch.cond == BranchCond::kAnya || branch.cond == BranchCond::kAnyna,
+               inverted = branch.cond == BranchCond::kAlla || branch.cond == BranchCond::kAnyna;
+    Value lanes = inverted ? ~flag_a_ : flag_a_;
+    if (branch.msfign != Msfign::kNone) lanes = lanes & lookups_.lanes(branch.msfign == Msfign::kP);
+    effect(Op::kExpect, lanes, of_some ? kExpectNone : kExpectSome);
   }
 
   void land(const flow::InFlight& in_flight) {
@@ -236,6 +281,8 @@ class FrontEnd {
     if (number >= key_.components || (key_.flat >> number & 1)) return bits(0);
     return source(Op::kPlane, kFirstComponent + number);
   }
+  /// Where lookups are only found, of batches something that nobody knows.
+  Value next_result() { return finds_ && of_batches() ? source(Op::kPayload, 0) : lookups_.take(); }
   Value next_indirect() {
     const Value v = uniforms_.next_indirect();
     if (v.id == kNoNode) refuse("a uniform without address");
@@ -248,19 +295,22 @@ class FrontEnd {
     const Instruction& i = *instruction;
     constexpr uint16_t kOfAll = kThrsw | kLdunif | kLdunifrf,
                        kOfFragments = kLdvary | kLdunifa | kLdunifarf | kLdtmu | kWrtmuc;
-    const uint16_t known = of_vertices_ ? kOfAll : kOfAll | kOfFragments;
-    if (of_vertices_ && (i.signals & kWrtmuc)) return refuse("lookups");
+    const uint16_t known = of_vertices() ? kOfAll : kOfAll | kOfFragments;
+    if (of_batches() && (i.signals & kLdvary)) return refuse("varyings");
+    if (of_vertices() && (i.signals & kWrtmuc)) return refuse("lookups");
     if (i.signals & ~known) return refuse("memory or the tile buffer read");
     if (++instructions_ > kMostInstructions) return refuse("too many instructions");
     land(node.in_flight);
-    if (i.is_branch) return of_vertices_ ? refuse("a branch") : execute(i.branch);
+    if (i.is_branch) return of_vertices() ? refuse("a branch") : execute(i.branch);
     const Result add = compute(i.add), mul = compute(i.mul);
     if (why_ != nullptr) return;
     Value loaded = bits(0), implicitly = bits(0);
-    if (i.signals & kLdtmu) loaded = lookups_.take();
+    if (i.signals & kLdtmu) loaded = next_result();
     if (loaded.id == kNoNode) return refuse("a result of no lookup");
     if (i.signals & kLdvary) loaded = next_varying();
     if (i.signals & kLdunifrf) loaded = uniforms_.next();
+    if (accesses_.has_stored() && (i.signals & (kLdunifarf | kLdunifa)))
+      return refuse("a uniform by an address behind a store");
     if (i.signals & kLdunifarf) loaded = next_indirect();
     if (i.signals & kLdunif) implicitly = uniforms_.next();
     if (i.signals & kLdunifa) implicitly = next_indirect();
@@ -285,7 +335,7 @@ class FrontEnd {
   Value& reg(Register r) { return registers_[r]; }
 
   Value payload(Register r) {
-    if (of_vertices_) {
+    if (stage_ != Stage::kFragments) {
       refuse("a register without a value");
       return bits(0);
     }
@@ -327,7 +377,8 @@ class FrontEnd {
       case QpuOp::kNop:
         return bits(0);
       default:
-        return of_vertices_ ? Value{} : state_of_pixels(op);
+        if (of_batches()) return op == QpuOp::kEidx ? source(Op::kLaneIndex) : Value{};
+        return of_vertices() ? Value{} : state_of_pixels(op);
     }
   }
   Value state_of_pixels(QpuOp op) {
@@ -377,11 +428,11 @@ class FrontEnd {
     if (info(half.op).operands > 0) r.a = operand(half.a);
     if (info(half.op).operands > 1) r.b = operand(half.b);
     r.exec = lanes_where(half.cond);
-    if (of_vertices_ && (info(half.op).traits & kVpm) != 0) {
+    if (of_vertices() && (info(half.op).traits & kVpm) != 0) {
       r.value = reach_row(half.op, r);
       return r;
     }
-    if (of_vertices_ && half.op == QpuOp::kSetmsf) refuse("lanes that end");
+    if (stage_ != Stage::kFragments && half.op == QpuOp::kSetmsf) refuse("lanes that end");
     r.value = half.op == QpuOp::kSetmsf ? r.a : function(half.op, r.a, r.b);
     if (half.op == QpuOp::kSetmsf && half.pack != Pack::kNone) refuse("samples of halves");
     if (r.value.id == kNoNode) refuse(info(half.op).mnemonic);
@@ -424,13 +475,17 @@ class FrontEnd {
     if (port.effect == Effect::kNothing) return;
     if (port.effect == Effect::kRegister) return write_register(port.reg, pack, v, exec);
     if (pack != Pack::kNone) v = packed(pack, v, bits(0));
-    if (of_vertices_ && !starts_sfu(port.effect))
+    if (of_vertices() && !starts_sfu(port.effect))
       return refuse(port.name != nullptr ? port.name : "an unknown port");
-    if (port.effect == Effect::kTlb) return port.takes_uniform ? test_late(exec) : write_tile(v, exec);
+    if (port.effect == Effect::kTlb && !of_batches())
+      return port.takes_uniform ? test_late(exec) : write_tile(v, exec);
     if (port.effect == Effect::kUnifa) return set_address(v, exec);
-    if (port.effect == Effect::kTmuData) return scratch_.add_data(v);
-    if (port.effect == Effect::kGeneral) return access_scratch(port.takes_uniform, v, exec);
+    if (port.effect == Effect::kTmuData) return of_batches() ? accesses_.add_data(v) : scratch_.add_data(v);
+    if (port.effect == Effect::kGeneral)
+      return of_batches() ? access_memory(port.takes_uniform, v, exec)
+                          : access_scratch(port.takes_uniform, v, exec);
     if (starts_sfu(port.effect)) return start_sfu(sfu_operation(port.effect), v);
+    if (starts_lookup(port.effect) && scratch_.has_data()) return refuse("an image store");
     if (const char* why = nullptr; lookups_.write(port.effect, v, exec, &why)) {
       if (why != nullptr) refuse(why);
       return;
@@ -438,10 +493,28 @@ class FrontEnd {
     refuse(port.name != nullptr ? port.name : "an unknown port");
   }
 
+  static bool starts_lookup(Effect effect) {
+    return effect == Effect::kTexture || effect == Effect::kTextureCube || effect == Effect::kTextureFetch ||
+           effect == Effect::kTextureLod;
+  }
+
   void set_address(Value v, Value exec) {
     const char* const why =
         graph_.is_constant(exec.id, ~0u) ? uniforms_.set_address(v) : "a conditional address of uniforms";
     if (why != nullptr) refuse(why);
+  }
+
+  void access_memory(bool is_configured, Value address, Value exec) {
+    if (is_configured) scratch_.configure(uniforms_.known_word(uniforms_.take()));
+    const uint8_t configuration = scratch_.take_configuration();
+    if (lookups_.has_parameters()) return refuse("parameters of memory");
+    const Value lanes = lookups_.lanes((configuration & kPerPixel) != 0) & exec;
+    MemoryAccesses::Loaded loaded;
+    // What the configuration is, is not known where uniforms are only found.
+    if (const char* const why = accesses_.access(configuration, address, lanes, loaded); why != nullptr)
+      return finds_ ? void() : refuse(why);
+    for (size_t n = 0; n < loaded.count; ++n)
+      if (!lookups_.add_result(loaded.words[n])) refuse("many results of lookups");
   }
 
   void access_scratch(bool is_configured, Value address, Value exec) {
@@ -480,7 +553,8 @@ class FrontEnd {
     held = is_whole ? v : choose(exec, v, held);
   }
   bool is_payload(Register r) const {
-    return !of_vertices_ && (r == isa_.fragment_w || r == isa_.fragment_centroid_w || r == isa_.fragment_z);
+    return stage_ == Stage::kFragments &&
+           (r == isa_.fragment_w || r == isa_.fragment_centroid_w || r == isa_.fragment_z);
   }
 
   /// Without a configuration, a colour is two words.
@@ -532,7 +606,7 @@ class FrontEnd {
   const IsaProperties& isa_;
   const BlockKey& key_;
   const bool finds_;
-  bool of_vertices_ = false;
+  Stage stage_ = Stage::kFragments;
   VertexRows rows_;  // of vertices, each once
   Graph graph_;
   const char* why_ = nullptr;
@@ -547,6 +621,7 @@ class FrontEnd {
   std::array<Value, 2> sfu_results_;
   Value rtop_ = bits(0);
   std::optional<uint32_t> depth_configuration_;
+  MemoryAccesses accesses_;  // of batches
   Lookups lookups_;
   UniformStreams uniforms_;
   Scratch scratch_;
@@ -563,6 +638,15 @@ std::optional<BlockGraph> block_graph(const flow::Flow& flow, const BlockKey& ke
 
 std::optional<BlockLookups> find_lookups(const flow::Flow& flow, const char** why) {
   return FrontEnd(flow, {}, true).find_lookups(why);
+}
+
+std::optional<BatchGraph> batch_graph(const flow::Flow& flow, const BatchKey& key, const char** why) {
+  const BlockKey taken = {.lookups = key.lookups, .known = key.known};
+  return FrontEnd(flow, taken, false).make_batches(key.is_whole, why);
+}
+
+std::optional<BlockLookups> find_batch_lookups(const flow::Flow& flow, const char** why) {
+  return FrontEnd(flow, {}, true).find_batch_lookups(why);
 }
 
 std::optional<VertexGraph> vertex_graph(const flow::Flow& flow, const char** why) {

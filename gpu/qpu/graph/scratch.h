@@ -21,6 +21,7 @@ class Scratch {
 
   /// Words that the next access stores.
   void add_data(Value v) { data_.push_back(v); }
+  bool has_data() const { return !data_.empty(); }
 
   // ---- Configuration: a byte for each access, then ones
 

@@ -26,6 +26,8 @@ bool gives_value(Op op) {
     case Op::kWhen:
     case Op::kAgain:
     case Op::kResume:
+    case Op::kExpect:
+    case Op::kStoreMemory:
       return false;
     default:
       return !is_stored(op) && !leaves(op);

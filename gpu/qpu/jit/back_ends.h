@@ -30,6 +30,8 @@ std::vector<uint8_t> make_run_code(Target target, const graph::Graph& graph, Gpu
 
 /// The same of a BlockFn.
 std::vector<uint8_t> make_block_code(Target target, const graph::Graph& graph);
+/// The same of a BatchFn.
+std::vector<uint8_t> make_batch_code(Target target, const graph::Graph& graph);
 /// The same of a VertexFn.
 std::vector<uint8_t> make_vertex_code(Target target, const graph::Graph& graph);
 

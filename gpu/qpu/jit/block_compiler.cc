@@ -1,16 +1,12 @@
 #include "gpu/qpu/jit/block_compiler.h"
 
 #include <bit>
-#include <chrono>
-#include <optional>
 #include <utility>
 #include <vector>
 
-#include "gpu/base/host_time.h"
 #include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/graph/program_front_end.h"
 #include "gpu/qpu/jit/back_ends.h"
-#include "gpu/qpu/run/program.h"
 
 namespace v3d::qpu::jit {
 namespace {
@@ -56,18 +52,7 @@ FragmentCompiler::FragmentCompiler(Target target, uint32_t batches_before)
 
 std::unique_ptr<const BlockLookups> FragmentCompiler::find_lookups(const Program& program, Memory memory,
                                                                    bool final_section) {
-  const host_time::Scope host(host_time::Block::kCompiling);
-  const auto begin = std::chrono::steady_clock::now();
-  std::vector<uint64_t> words;
-  const flow::Flow flow = straight_flow(program, memory, final_section, words);
-  const char* why = nullptr;
-  std::optional<BlockLookups> found = graph::find_lookups(flow, &why);
-  if (!found) {
-    refuse(program, why, begin);
-    return nullptr;
-  }
-  if (!found->lookups.empty() || !found->known.empty()) found->words = std::move(words);
-  return std::make_unique<BlockLookups>(*std::move(found));
+  return find(program, memory, final_section, graph::find_lookups);
 }
 
 std::unique_ptr<const BlockCode> FragmentCompiler::compile_blocks(const Program& program, Memory memory,

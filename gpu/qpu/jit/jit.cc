@@ -137,7 +137,8 @@ JitCompiler::JitCompiler(Target target, uint64_t warm_up)
       counters_(std::make_unique<Counters>()),
       vc4_(target, static_cast<uint32_t>(warm_up / kInstructionsOfRun)),
       blocks_(target, static_cast<uint32_t>(warm_up / kInstructionsOfBatch)),
-      vertices_(target, static_cast<uint32_t>(warm_up / kInstructionsOfBatch)) {}
+      vertices_(target, static_cast<uint32_t>(warm_up / kInstructionsOfBatch)),
+      batches_(target, static_cast<uint32_t>(warm_up / kInstructionsOfBatch)) {}
 JitCompiler::~JitCompiler() = default;
 
 Statistics JitCompiler::statistics() const {
@@ -153,6 +154,7 @@ Statistics JitCompiler::statistics() const {
   s.vc4 = vc4_.statistics();
   s.blocks = blocks_.statistics();
   s.vertices = vertices_.statistics();
+  s.batches = batches_.statistics();
   return s;
 }
 
@@ -180,6 +182,8 @@ std::string to_string(const Statistics& s) {
     absl::StrAppend(&text, "; ", FragmentCompiler::text_of(s.blocks));
   if (s.vertices.functions + s.vertices.others != 0)
     absl::StrAppend(&text, "; ", VertexFunctions::text_of(s.vertices));
+  if (s.batches.functions + s.batches.others != 0)
+    absl::StrAppend(&text, "; ", BatchFunctions::text_of(s.batches));
   if (s.vc4.executed.compiled + s.vc4.executed.interpreted != 0)
     absl::StrAppend(&text, "; ", to_string(s.vc4));
   return text;

@@ -15,6 +15,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "gpu/qpu/flow/flow.h"
+#include "gpu/qpu/jit/batch_compiler.h"
 #include "gpu/qpu/jit/beside.h"
 #include "gpu/qpu/jit/block_compiler.h"
 #include "gpu/qpu/jit/code/code_cache.h"
@@ -72,7 +73,7 @@ struct Statistics {
   Executions::Counts executed;  ///< instructions of QPUs
   double seconds = 0;
   GraphCompiler::Statistics vc4;
-  ProgramFunctions::Statistics blocks, vertices;
+  ProgramFunctions::Statistics blocks, vertices, batches;
 };
 /// One line: what was compiled, what not and why, and why compiled programs were left to the interpreter.
 std::string to_string(const Statistics& statistics);
@@ -81,8 +82,8 @@ std::string to_string(const Statistics& statistics);
 inline constexpr uint64_t kWorthIt = 4096;
 /// The same of a run of VideoCore IV's instructions, which has tens of them.
 inline constexpr uint64_t kInstructionsOfRun = 64;
-/// The same of a function for blocks of fragments or batches of vertices, which is to pay in batches that run
-/// compiled already.
+/// The same of a function for blocks of fragments or batches of vertices or dispatches, which is to pay in
+/// batches that run compiled already.
 inline constexpr uint64_t kInstructionsOfBatch = 4;
 
 class JitCompiler : public Compiler, public PartCompiler {
@@ -107,6 +108,7 @@ class JitCompiler : public Compiler, public PartCompiler {
     vc4_.set_listener(listener_);
     blocks_.set_listener(listener_);
     vertices_.set_listener(listener_);
+    batches_.set_listener(listener_);
   }
   /// Gets all code as text (listing()), in the same way.
   using Lister = std::function<void(const std::string& text)>;
@@ -115,6 +117,7 @@ class JitCompiler : public Compiler, public PartCompiler {
     vc4_.set_lister(lister_);
     blocks_.set_lister(lister_);
     vertices_.set_lister(lister_);
+    batches_.set_lister(lister_);
   }
 
   uint64_t warm_up() const override { return warm_up_; }
@@ -126,6 +129,7 @@ class JitCompiler : public Compiler, public PartCompiler {
   vc4::RunCompiler* vc4_compiler() override { return &vc4_; }
   BlockCompiler* block_compiler() override { return &blocks_; }
   VertexCompiler* vertex_compiler() override { return &vertices_; }
+  BatchCompiler* batch_compiler() override { return &batches_; }
   Statistics statistics() const;
   /// Waits for what is compiled beside.
   void finish() { beside_.finish(); }
@@ -149,6 +153,7 @@ class JitCompiler : public Compiler, public PartCompiler {
   GraphCompiler vc4_;
   FragmentCompiler blocks_;
   VertexFunctions vertices_;
+  BatchFunctions batches_;
   CompilerThread beside_;  // last: it uses all others
 };
 

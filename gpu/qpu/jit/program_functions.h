@@ -1,10 +1,11 @@
-/// ProgramFunctions is what compilers of whole programs to one function share: of blocks (block_compiler.h)
-/// and of batches of vertices (vertex_compiler.h).
+/// ProgramFunctions is what compilers of whole programs to one function share: of blocks (block_compiler.h),
+/// of batches of vertices (vertex_compiler.h) and of dispatches (batch_compiler.h).
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "gpu/qpu/jit/code/code_memory.h"
 #include "gpu/qpu/jit/function_code.h"
 #include "gpu/qpu/jit/target.h"
+#include "gpu/qpu/run/block_code.h"
 #include "gpu/qpu/run/program.h"
 
 namespace v3d::qpu::jit {
@@ -80,6 +82,24 @@ class ProgramFunctions {
       listener_(*code.memory, absl::StrFormat("%s of QPU program at 0x%08x, %d instructions", names_.code,
                                               program.entry(), graph->instructions));
     return Compiled<OfGraph>{*std::move(code.memory), *std::move(graph), std::move(words)};
+  }
+  /// What programs with functions take of draws, or dispatches. Null: the program has none.
+  /// @param finder  (flow, &why): empty, and why
+  template <typename Finder>
+  std::unique_ptr<const BlockLookups> find(const Program& program, Memory memory, bool final_section,
+                                           const Finder& finder) {
+    const host_time::Scope host(host_time::Block::kCompiling);
+    const auto begin = std::chrono::steady_clock::now();
+    std::vector<uint64_t> words;
+    const flow::Flow flow = straight_flow(program, memory, final_section, words);
+    const char* why = nullptr;
+    std::optional<BlockLookups> found = finder(flow, &why);
+    if (!found) {
+      refuse(program, why, begin);
+      return nullptr;
+    }
+    if (!found->lookups.empty() || !found->known.empty()) found->words = std::move(words);
+    return std::make_unique<BlockLookups>(*std::move(found));
   }
   /// The program has none, and why.
   void refuse(const Program& program, const char* why, std::chrono::steady_clock::time_point begin);

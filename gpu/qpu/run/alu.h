@@ -177,17 +177,8 @@ V3D_QPU_EVALUATE(kV11fpack) {
 }
 V3D_QPU_EVALUATE(kFtounorm16) { return scaled_integer(clamp_unit(as_float(a)), 65535.0); }
 V3D_QPU_EVALUATE(kFtosnorm16) { return scaled_integer(clamp_signed_unit(as_float(a)), 32767.0); }
-V3D_QPU_EVALUATE(kVftounorm8) {
-  return join_halves(to_unorm(low_half(a), 255.0f), to_unorm(high_half(a), 255.0f));
-}
 V3D_QPU_EVALUATE(kVftosnorm8) {
   return join_halves(to_snorm(low_half(a), 127.0f), to_snorm(high_half(a), 127.0f));
-}
-V3D_QPU_EVALUATE(kVftounorm10lo) {
-  return join_halves(to_unorm(low_half(a), 1023.0f), to_unorm(high_half(a), 1023.0f));
-}
-V3D_QPU_EVALUATE(kVftounorm10hi) {
-  return join_halves(to_unorm(low_half(a), 1023.0f), to_unorm(high_half(a), 3.0f));
 }
 
 V3D_QPU_EVALUATE(kFunpackunormlo) { return normalised(as_int(a & 0xffffu), 65535.0f); }

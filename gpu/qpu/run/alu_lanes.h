@@ -6,6 +6,7 @@
 /// live, and every operation rounds once. Of two NaNs a sum, difference or product is the first one, quiet.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 
 #include "gpu/qpu/isa/isa.h"
@@ -65,6 +66,9 @@ constexpr bool has_expression(Op op) {
     case Op::kVpack:
     case Op::kV8pack:
     case Op::kV10pack:
+    case Op::kVftounorm8:
+    case Op::kVftounorm10lo:
+    case Op::kVftounorm10hi:
     case Op::kRecip:
       return true;
     default:
@@ -141,6 +145,17 @@ inline W integer_of(const W& v) {
 template <typename W>
 inline W nearest_integer(const W& v) {
   return integer_of<W>(rounded<Rounding::kNearestEven>(v));
+}
+/// The nearest multiple of 1 / scale from 0 to 1, as that many. NaN is 0. @param scale  a whole float
+template <typename W>
+inline W normalised_integer(const W& v, float scale) {
+  const W limited = min_floats(max_floats(v, of_same_kind(v, 0)), of_same_kind(v, 0x3f800000u));
+  return nearest_integer(float_product(limited, of_same_kind(v, std::bit_cast<uint32_t>(scale))));
+}
+template <typename W>
+inline W normalised_integers(const W& halves, float of_low, float of_high) {
+  return join_halves(normalised_integer(low_half(halves), of_low),
+                     normalised_integer(high_half(halves), of_high));
 }
 template <typename W>
 inline W unsigned_of(const W& v) {
@@ -236,6 +251,9 @@ inline W result_of(const W& a, const W& b) {
     return (a & 0xffu) | (a >> 8 & 0xff00u) | (b & 0xffu) << 16 | (b << 8 & 0xff000000u);
   if constexpr (op == Op::kV10pack)
     return (a & 0x3ffu) | (a >> 6 & 0xffc00u) | (b & 0x3ffu) << 20 | (b << 14 & 0xc0000000u);
+  if constexpr (op == Op::kVftounorm8) return normalised_integers(a, 255.0f, 255.0f);
+  if constexpr (op == Op::kVftounorm10lo) return normalised_integers(a, 1023.0f, 1023.0f);
+  if constexpr (op == Op::kVftounorm10hi) return normalised_integers(a, 1023.0f, 3.0f);
   if constexpr (op == Op::kRecip) return float_quotient(of_same_kind(a, 0x3f800000u), a);
   return of_same_kind(a, 0);
 }

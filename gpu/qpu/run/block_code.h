@@ -116,7 +116,8 @@ struct BlockKey {
 struct BlockLookup {
   static constexpr uint16_t kNone = 0xffff;
   tmu::Launcher launcher;
-  uint8_t written = 0;  ///< tmu::Parameter
+  uint8_t written = 0;   ///< tmu::Parameter
+  uint8_t num_data = 0;  ///< words that it stores; 0: none
   /// Numbers of the uniforms P0, P1 and P2; kNone: it has the value that it has if it is not written.
   std::array<uint16_t, 3> uniforms = {kNone, kNone, kNone};
 };

@@ -16,6 +16,7 @@ namespace v3d::qpu {
 
 class Program;
 class HostSeries;
+class BatchCompiler;
 class BlockCompiler;
 class VertexCompiler;
 namespace vc4 {
@@ -147,6 +148,8 @@ class Compiler {
   virtual BlockCompiler* block_compiler() { return nullptr; }
   /// Who compiles coordinate and vertex programs for batches of vertices. Null: nobody.
   virtual VertexCompiler* vertex_compiler() { return nullptr; }
+  /// Who compiles compute programs for batches of dispatches. Null: nobody.
+  virtual BatchCompiler* batch_compiler() { return nullptr; }
 };
 
 }  // namespace v3d::qpu

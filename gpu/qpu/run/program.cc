@@ -22,6 +22,7 @@ std::unique_ptr<const Chunk> decode_chunk(chip::Generation generation, Memory me
 }
 
 uint64_t pieces_of(const BlockCode& code) { return ProgramRoom::pieces_of(code.bytes()); }
+uint64_t pieces_of(const BatchCode& code) { return ProgramRoom::pieces_of(code.bytes()); }
 uint64_t pieces_of(const VertexCode& code) { return ProgramRoom::pieces_of(code.bytes()); }
 uint64_t pieces_of(const BlockLookups& found) {
   return ProgramRoom::pieces_of(found.words.size() * sizeof(found.words[0]) +
@@ -39,12 +40,15 @@ Program::~Program() {
   size_t pieces = 0;
   for (const HostCode& host : host_code_)
     for (const auto& made : host.made) pieces += ProgramRoom::pieces_of(made->bytes());
-  for (const auto& lookups : lookups_)
-    if (lookups.value) pieces += pieces_of(*lookups.value);
+  for (const auto* const of : {lookups_, batch_lookups_})
+    for (size_t n = 0; n < 2; ++n)
+      if (of[n].value) pieces += pieces_of(*of[n].value);
   for (const auto& vertices : vertices_)
     if (vertices.value) pieces += pieces_of(*vertices.value);
-  for (const Blocks& blocks : blocks_)
+  for (const auto& blocks : keyed_blocks_.made)
     if (blocks.code) pieces += pieces_of(*blocks.code);
+  for (const auto& batches : keyed_batches_.made)
+    if (batches.code) pieces += pieces_of(*batches.code);
   room_->give_back(chunks_.size());
   room_->give_back_of_code(pieces);
 }
@@ -174,40 +178,54 @@ const VertexCode* Program::vertices(Memory memory, bool final_section) const {
                    [&] { return compiler->compile(*this, memory, final_section); });
 }
 
+const BlockLookups* Program::batch_lookups(Memory memory, bool final_section) const {
+  BatchCompiler* const compiler = compiler_ ? compiler_->batch_compiler() : nullptr;
+  if (!compiler) return nullptr;
+  return make_once(batch_lookups_[final_section], compiler->batches_before(),
+                   [&] { return compiler->find_lookups(*this, memory, final_section); });
+}
+
+template <typename Key, typename Code, typename Make>
+const Code* Program::find_or_make(Keyed<Key, Code>& keyed, bool final_section, const Key& key,
+                                  uint32_t batches_before, const Make& make) const {
+  if (const auto* const found = keyed.find(final_section, key)) return found->code.get();
+  if (batches_.load(std::memory_order_relaxed) < batches_before) return nullptr;
+  const std::unique_lock lock(blocks_mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return nullptr;  // somebody does it
+  if (const auto* const found = keyed.find(final_section, key)) return found->code.get();
+  const size_t count = keyed.count.load(std::memory_order_relaxed);
+  if (count == keyed.kMost) return nullptr;
+  std::unique_ptr<const Code> code = make();
+  if (code && !room_->take_for_code(pieces_of(*code))) code.reset();
+  keyed.made[count] = {key, final_section, std::move(code)};
+  keyed.count.store(count + 1, std::memory_order_release);
+  return keyed.made[count].code.get();
+}
+
 const BlockCode* Program::blocks(Memory memory, bool final_section, const BlockKey& key) const {
   BlockCompiler* const compiler = compiler_ ? compiler_->block_compiler() : nullptr;
   if (!compiler) return nullptr;
-  const auto find = [&]() -> const Blocks* {
-    const size_t made = num_blocks_.load(std::memory_order_acquire);
-    for (size_t n = 0; n < made; ++n)
-      if (blocks_[n].final_section == final_section && blocks_[n].key == key) return &blocks_[n];
-    return nullptr;
-  };
-  if (const Blocks* const found = find()) return found->code.get();
-  if (batches_.load(std::memory_order_relaxed) < compiler->batches_before()) return nullptr;
-  const std::unique_lock lock(blocks_mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return nullptr;  // somebody does it
-  if (const Blocks* const found = find()) return found->code.get();
-  const size_t count = num_blocks_.load(std::memory_order_relaxed);
-  if (count == kMostBlocks) return nullptr;
-  blocks_[count] = {key, final_section, make_blocks(*compiler, memory, final_section, key)};
-  num_blocks_.store(count + 1, std::memory_order_release);
-  return blocks_[count].code.get();
+  return find_or_make(keyed_blocks_, final_section, key, compiler->batches_before(),
+                      [&] { return compiler->compile_blocks(*this, memory, final_section, key); });
 }
 
-std::unique_ptr<const BlockCode> Program::make_blocks(BlockCompiler& compiler, Memory memory,
-                                                      bool final_section, const BlockKey& key) const {
-  auto code = compiler.compile_blocks(*this, memory, final_section, key);
-  if (code && !room_->take_for_code(pieces_of(*code))) return nullptr;
-  return code;
+const BatchCode* Program::batches(Memory memory, bool final_section, const BatchKey& key) const {
+  BatchCompiler* const compiler = compiler_ ? compiler_->batch_compiler() : nullptr;
+  if (!compiler) return nullptr;
+  return find_or_make(keyed_batches_, final_section, key, compiler->batches_before(),
+                      [&] { return compiler->compile(*this, memory, final_section, key); });
 }
 
 bool Program::matches(Memory memory) const {
-  for (size_t n = 0; n < num_blocks_.load(std::memory_order_acquire); ++n) {
-    if (blocks_[n].code && !are_at(memory, entry_, blocks_[n].code->words())) return false;
-  }
-  for (const auto& lookups : lookups_)
-    if (lookups.get() && !are_at(memory, entry_, lookups.get()->words)) return false;
+  const auto is_same = [&](const auto& keyed) {
+    for (size_t n = 0; n < keyed.count.load(std::memory_order_acquire); ++n)
+      if (keyed.made[n].code && !are_at(memory, entry_, keyed.made[n].code->words())) return false;
+    return true;
+  };
+  if (!is_same(keyed_blocks_) || !is_same(keyed_batches_)) return false;
+  for (const auto* const of : {lookups_, batch_lookups_})
+    for (size_t n = 0; n < 2; ++n)
+      if (of[n].get() && !are_at(memory, entry_, of[n].get()->words)) return false;
   for (const auto& vertices : vertices_)
     if (vertices.get() && !are_at(memory, entry_, vertices.get()->words())) return false;
   for (HostCode& host : host_code_) {

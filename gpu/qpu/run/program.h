@@ -12,6 +12,7 @@
 #include "gpu/base/memory.h"
 #include "gpu/chip/generation.h"
 #include "gpu/qpu/isa/instruction.h"
+#include "gpu/qpu/run/batch_code.h"
 #include "gpu/qpu/run/block_code.h"
 #include "gpu/qpu/run/compiled.h"
 #include "gpu/qpu/run/program_room.h"
@@ -95,7 +96,10 @@ class Program {
   const BlockCode* blocks(Memory memory, bool final_section, const BlockKey& key) const;
   /// Code for batches of vertices; made when it is worth it. Null: there is none, or not yet.
   const VertexCode* vertices(Memory memory, bool final_section) const;
-  /// Batches of fragments, or vertices, that were executed without it.
+  /// As block_lookups() and blocks(), of batches of dispatches.
+  const BlockLookups* batch_lookups(Memory memory, bool final_section) const;
+  const BatchCode* batches(Memory memory, bool final_section, const BatchKey& key) const;
+  /// Batches of fragments, vertices, or a dispatch, that were executed without it.
   void count_batches(uint64_t batches) const { batches_.fetch_add(batches, std::memory_order_relaxed); }
 
   /// True if the words in memory are still those that were decoded.
@@ -121,11 +125,30 @@ class Program {
   /// @return  false when there is no room for it
   bool use(HostCode& host, std::shared_ptr<const HostProgram> code) const;
 
-  struct Blocks {
-    BlockKey key;
-    bool final_section;
-    std::unique_ptr<const BlockCode> code;  // null: there is none
+  /// Functions of a program, one for each key.
+  template <typename Key, typename Code>
+  struct Keyed {
+    /// Kinds of draws, or dispatches, that a program may have such code for.
+    static constexpr size_t kMost = 8;
+    struct Made {
+      Key key;
+      bool final_section;
+      std::unique_ptr<const Code> code;  // null: there is none
+    };
+    std::array<Made, kMost> made;  // the first `count` stay as they are
+    std::atomic<size_t> count{0};
+
+    const Made* find(bool final_section, const Key& key) const {
+      const size_t known = count.load(std::memory_order_acquire);
+      for (size_t n = 0; n < known; ++n)
+        if (made[n].final_section == final_section && made[n].key == key) return &made[n];
+      return nullptr;
+    }
   };
+  /// What is there for the key, or make(), if that is worth it and there is room.
+  template <typename Key, typename Code, typename Make>
+  const Code* find_or_make(Keyed<Key, Code>& keyed, bool final_section, const Key& key,
+                           uint32_t batches_before, const Make& make) const;
   /// Made once, if it can be: what is made of words that may change.
   template <typename T>
   struct Made {
@@ -138,10 +161,6 @@ class Program {
   /// What is there, or make(), if that is worth it and there is room.
   template <typename T, typename Make>
   const T* make_once(Made<T>& made, uint32_t batches_before, const Make& make) const;
-  /// Kinds of draws that a program may have such code for.
-  static constexpr size_t kMostBlocks = 8;
-  std::unique_ptr<const BlockCode> make_blocks(BlockCompiler& compiler, Memory memory, bool final_section,
-                                               const BlockKey& key) const;
 
   const chip::Generation generation_;
   const GpuAddr entry_;
@@ -150,11 +169,12 @@ class Program {
   Compiler* const compiler_;
   mutable HostCode host_code_[2];
   mutable std::atomic<uint64_t> batches_{0};
-  mutable std::array<Blocks, kMostBlocks> blocks_;  // the first num_blocks_ stay as they are
-  mutable std::atomic<size_t> num_blocks_{0};
-  mutable Made<BlockLookups> lookups_[2];  // by final_section
-  mutable Made<VertexCode> vertices_[2];   // by final_section
-  mutable std::mutex blocks_mutex_;        // who adds one of these
+  mutable Keyed<BlockKey, BlockCode> keyed_blocks_;
+  mutable Keyed<BatchKey, BatchCode> keyed_batches_;
+  // By final_section.
+  mutable Made<BlockLookups> lookups_[2], batch_lookups_[2];
+  mutable Made<VertexCode> vertices_[2];
+  mutable std::mutex blocks_mutex_;  // who adds one of these
   mutable std::mutex mutex_;
   mutable std::unordered_map<GpuAddr, std::unique_ptr<const Chunk>> chunks_;  // all, guarded by mutex_
 };

@@ -4,6 +4,7 @@
 #include <bit>
 #include <optional>
 
+#include "gpu/tmu/lookup/atomic.h"
 #include "gpu/tmu/lookup/plan.h"
 #include "gpu/tmu/texel/transfer.h"
 
@@ -30,11 +31,46 @@ bool is_filtered(const Plan& plan) {
   return !plan.sampler.mag_nearest || (plan.needs_lod && !plan.sampler.min_nearest);
 }
 
+constexpr uint32_t kLauncherShift = 16, kDataShift = 8;
+Launcher launcher_of(const Plan& plan) { return static_cast<Launcher>(plan.key.shape >> kLauncherShift); }
+uint32_t data_words(const Plan& plan) { return plan.key.shape >> kDataShift & 0xff; }
+
+/// Of a fetch, or of a store to an image. Null: there is code.
+const char* why_no_fetch(const Plan& plan) {
+  // Products of columns are of halves with signs.
+  constexpr int32_t kMostSize = 1 << 14;
+  const uint32_t level = plan.texture.base_level;
+  const bool stores = data_words(plan) != 0;
+  const struct {
+    bool is_so;
+    NotGenerated what;
+  } rows[] = {
+      {plan.format->compressed(), NotGenerated::kCompressed},
+      {plan.flips || plan.texture.swap_st, NotGenerated::kFlip},
+      {plan.general_wrap, NotGenerated::kOffsets},
+      {plan.options.dimension_query, NotGenerated::kQuery},
+      {plan.options.op != kRegular, NotGenerated::kAtomic},
+      {plan.dims != 2, NotGenerated::kDimensions},
+      {stores && (plan.packing != nullptr || plan.options.write_conversion || plan.format->cpp < 4 ||
+                  plan.num_words != 0),
+       NotGenerated::kStore},
+      {!stores && !texels_of(plan), NotGenerated::kFormat},
+  };
+  for (const auto& row : rows)
+    if (row.is_so) return name(row.what);
+  if ((plan.key.shape & 0xff & ~kB) != kT || level > static_cast<uint32_t>(plan.texture.max_level))
+    return "a fetch with other parameters than S, T and a level";
+  if (plan.levels.width[level] > kMostSize || plan.levels.height[level] > kMostSize)
+    return "a fetch of a large texture";
+  return nullptr;
+}
+
 /// Null: there is code.
 const char* why_none(const Plan& plan) {
   if (plan.format == nullptr) return name(NotGenerated::kFormat);
-  constexpr uint32_t kLauncherShift = 16, kOthers = 0xff00 | (0xff & ~(kT | kR | kI | kB | kDref));
-  const auto launcher = static_cast<Launcher>(plan.key.shape >> kLauncherShift);
+  const Launcher launcher = launcher_of(plan);
+  if (launcher == Launcher::kSF) return why_no_fetch(plan);
+  constexpr uint32_t kOthers = 0xff00 | (0xff & ~(kT | kR | kI | kB | kDref));
   const struct {
     bool is_so;
     NotGenerated what;
@@ -54,8 +90,8 @@ const char* why_none(const Plan& plan) {
   if (plan.cube && (plan.general_wrap || plan.levels.width[0] != plan.levels.height[0]))
     return "lookup in a cube map with offsets, or whose faces are no squares";
   const uint32_t needed = plan.cube ? kT | kR : kT;
-  if (launcher == Launcher::kSF || (plan.key.shape & needed) != needed || (plan.key.shape & kOthers) != 0)
-    return "lookup with other parameters than S, T, R, layer, bias and reference, or a fetch";
+  if ((plan.key.shape & needed) != needed || (plan.key.shape & kOthers) != 0)
+    return "lookup with other parameters than S, T, R, layer, bias and reference";
   return nullptr;
 }
 
@@ -139,6 +175,32 @@ void describe_values(const Plan& plan, LookupKind& kind) {
   kind.in_float = kind.texels != Texels::kUnorm8 || plan.has_border || plan.compare;
 }
 
+void set_returned(const Plan& plan, LookupKind& kind) {
+  kind.wide = plan.wide_output;
+  kind.num_words = plan.num_words;
+  for (int word = 0; word < plan.num_words; ++word)
+    std::copy_n(plan.word_channel[word], 2, kind.channel[word]);
+}
+
+/// @param data  gets those of the base level
+LookupKind describe_fetch(const Plan& plan, TextureData& data) {
+  LookupKind kind;
+  kind.is_fetch = true;
+  kind.has_bias = (plan.key.shape & kB) != 0;
+  kind.log2_bytes = static_cast<uint8_t>(plan.log2_cpp);
+  kind.per_pixel = plan.per_pixel;
+  data.words = {};
+  set_level_words(plan.levels, plan.texture.base_level, data);
+  set_layout(plan.levels, plan.texture.base_level, kind);
+  kind.stored_words =
+      static_cast<uint8_t>(std::min<uint32_t>(plan.format->cpp / sizeof(uint32_t), data_words(plan)));
+  if (kind.stored_words != 0) return kind;
+  kind.texels = *texels_of(plan);
+  kind.in_float = kind.texels != Texels::kUnorm8;
+  set_returned(plan, kind);
+  return kind;
+}
+
 }  // namespace
 
 const float* values_of_srgb_bytes() { return transfer_table(Transfer::kSrgb, 8); }
@@ -148,16 +210,14 @@ LookupKind describe_lookup(const Plan& plan, TextureData& data) {
   LookupKind kind;
   kind.none = why_none(plan);
   if (kind.none != nullptr) return kind;
+  if (launcher_of(plan) == Launcher::kSF) return describe_fetch(plan, data);
   const SamplerState& sampler = plan.sampler;
   kind.filter = sampler.mag_nearest ? Filter::kNearest : Filter::kLinear;
   kind.minifying = !plan.needs_lod ? kind.filter : sampler.min_nearest ? Filter::kNearest : Filter::kLinear;
   std::copy_n(sampler.wrap, plan.dims, kind.wrap);
   kind.log2_bytes = static_cast<uint8_t>(plan.log2_cpp);
   kind.per_pixel = plan.per_pixel;
-  kind.wide = plan.wide_output;
-  kind.num_words = plan.num_words;
-  for (int word = 0; word < plan.num_words; ++word)
-    std::copy_n(plan.word_channel[word], 2, kind.channel[word]);
+  set_returned(plan, kind);
   data.words = {};
   if (plan.needs_lod || plan.anisotropic) set_detail_words(plan, data);
   set_level_words(plan.levels, plan.texture.base_level, data);

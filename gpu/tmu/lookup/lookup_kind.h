@@ -44,6 +44,8 @@ struct LookupKind {
   Compare compare = Compare::kNever;
   bool tells_level = false;    ///< the program does, instead of derivatives
   bool has_bias = false;       ///< the program has: that is the level, where it tells it
+  bool is_fetch = false;       ///< of the base level by integers, without a sampler; has_bias: of its level B
+  uint8_t stored_words = 0;    ///< of each texel: it stores, and returns nothing
   uint8_t log2_bytes = 0;      ///< of a texel
   bool per_pixel = false;      ///< lanes without a sample take no part
   bool wide = false;           ///< return words are floats instead of two halves

@@ -25,7 +25,7 @@ constexpr int kPositions = kSaved + 16 * 32;
 
 const Reg64 kRun(Xbyak::Operand::RBX), kBlock(Xbyak::Operand::R12), kCoefficients(Xbyak::Operand::R13),
     kUniformWords(Xbyak::Operand::R14), kRowBytes(Xbyak::Operand::R15), kDepth(Xbyak::Operand::RSI),
-    kColor(Xbyak::Operand::RDI), kTextures(Xbyak::Operand::R8);
+    kColor(Xbyak::Operand::RDI);
 
 #define V3D_MEMBER(member) (kRun + offset_of(offsetof(BlockRun, member)))
 #define V3D_OF_BLOCK(member) (kBlock + offset_of(offsetof(Block, member)))
@@ -97,21 +97,6 @@ void BlockEmitter::set_lookups() {
   mov(kMiddleOfMemory, ptr[V3D_MEMBER(middle_of_memory)]);
 }
 
-/// Of each lane's level, of which the lowest four bits count.
-void BlockEmitter::level_word(const Node& node) {
-  const uint32_t texture = node.immediate / tmu::kLevelWords, n = node.immediate % tmu::kLevelWords;
-  const size_t at = texture * sizeof(BlockTexture) + offsetof(BlockTexture, levels) + n * sizeof(Lanes);
-  const int index = in_register(node.operands[0]), to = result(node, true);
-  if (wide_) return vpermd(Zmm(to), Zmm(index), ptr[kTextures + offset_of(at)]);
-  for (int p = 0; p < parts_; ++p) {
-    const Ymm from(2 * index + p), d(2 * to + p), upper(scratch(0).getIdx()), chooses(scratch(1).getIdx());
-    vpermd(d, from, ptr[kTextures + offset_of(at)]);
-    vpermd(upper, from, ptr[kTextures + offset_of(at + sizeof(Lanes) / 2)]);
-    vpslld(chooses, from, 28);
-    vblendvps(d, d, upper, chooses);
-  }
-}
-
 /// Each costs as much as many blocks: the job may have to stand still, or to end.
 void BlockEmitter::leave_on_faults() {
   if (!has_lookups_) return;
@@ -164,12 +149,7 @@ void BlockEmitter::own_data() {
 // ---- Sources
 
 Xbyak::Address BlockEmitter::home_of(const Node& node, int /*part*/, bool spreads) {
-  if (node.op == Op::kTextureWord) {
-    const uint32_t texture = node.immediate / tmu::kTextureWords, n = node.immediate % tmu::kTextureWords;
-    const Xbyak::RegExp at =
-        kTextures + offset_of(texture * sizeof(BlockTexture) + n * sizeof(BlockTexture::words[0]));
-    return spreads && wide_ ? ptr_b[at] : ptr[at];
-  }
+  if (node.op == Op::kTextureWord) return texture_word(node, spreads);
   const Xbyak::RegExp at =
       node.op == Op::kVaryingC
           ? kCoefficients + offset_of(offsetof(BlockCoefficients, c) + node.immediate * sizeof(uint32_t))

@@ -21,7 +21,6 @@ class BlockEmitter final : public GraphEmitter {
 
   void set_places();
   void set_lookups();
-  void level_word(const Node& node);
   void leave_on_faults();
   void set_position();
   void plane(const Node& node);

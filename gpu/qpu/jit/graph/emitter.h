@@ -1,7 +1,7 @@
 /// A GraphEmitter makes a function of the host of a graph: for AVX-512, where a value is one register, or for
 /// AVX2, where it is two. What the function is of, and what it reaches, its kinds say: runs of VideoCore IV's
 /// instructions (run_emitter.h), blocks of fragments (block_emitter.h), batches of vertices
-/// (vertex_emitter.h).
+/// (vertex_emitter.h) and of dispatches (batch_emitter.h).
 #pragma once
 
 #include <xbyak/xbyak.h>
@@ -116,6 +116,8 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   void deposit(const Node& node);
   void deposit_wide(const Node& node);
   void deposit_by_runs(const Vector& to, const Vector& from, uint32_t mask);
+  Xbyak::Address texture_word(const Node& node, bool spreads);
+  void level_word(const Node& node);
   void gather(const Node& node);
   void lanes_of_gather(Id mask);
   void lookup_data();

@@ -19,6 +19,7 @@ inline constexpr Xbyak::Reg64 kThread(Xbyak::Operand::RBX),
     kMemory(Xbyak::Operand::R14);  // the host's address of 0
 /// Of blocks with lookups: the host's address of half the address space, as indices have a sign.
 inline constexpr Xbyak::Reg64 kMiddleOfMemory(Xbyak::Operand::R9);
+inline constexpr Xbyak::Reg64 kTextures(Xbyak::Operand::R8);  // a BlockTexture each
 
 /// Of AVX-512: where the largest results are noted of which code is not sure.
 inline constexpr int kUnsureUnit = 29;

@@ -7,12 +7,14 @@
 #include "gpu/qpu/graph/evaluate.h"
 #include "gpu/qpu/jit/graph/emitter.h"
 #include "gpu/qpu/jit/graph/frame.h"
+#include "gpu/qpu/run/block_code.h"
 #include "gpu/tmu/lookup/lookup_kind.h"
 
 namespace v3d::qpu::jit {
 namespace {
 
 using Xbyak::Opmask;
+using Xbyak::Ymm;
 using Xbyak::Zmm;
 
 constexpr int kBitsOfTable = 5;
@@ -76,7 +78,7 @@ void GraphEmitter::srgb_value(const Node& node) {
       continue;
     }
     vpcmpeqd(scratch(1), scratch(1), scratch(1));
-    vgatherdps(vector(to, p), ptr[rax + Xbyak::Ymm(scratch(0).getIdx()) * 4], scratch(1));
+    vgatherdps(vector(to, p), ptr[rax + Ymm(scratch(0).getIdx()) * 4], scratch(1));
   }
 }
 
@@ -130,6 +132,30 @@ void GraphEmitter::lookup_data() {
   }
 }
 
+// ---- Textures
+
+Xbyak::Address GraphEmitter::texture_word(const Node& node, bool spreads) {
+  const uint32_t texture = node.immediate / tmu::kTextureWords, n = node.immediate % tmu::kTextureWords;
+  const Xbyak::RegExp at =
+      kTextures + offset_of(texture * sizeof(BlockTexture) + n * sizeof(BlockTexture::words[0]));
+  return spreads && wide_ ? ptr_b[at] : ptr[at];
+}
+
+/// Of each lane's level, of which the lowest four bits count.
+void GraphEmitter::level_word(const Node& node) {
+  const uint32_t texture = node.immediate / tmu::kLevelWords, n = node.immediate % tmu::kLevelWords;
+  const size_t at = texture * sizeof(BlockTexture) + offsetof(BlockTexture, levels) + n * sizeof(Lanes);
+  const int index = in_register(node.operands[0]), to = result(node, true);
+  if (wide_) return vpermd(Zmm(to), Zmm(index), ptr[kTextures + offset_of(at)]);
+  for (int p = 0; p < parts_; ++p) {
+    const Ymm from(2 * index + p), d(2 * to + p), upper(scratch(0).getIdx()), chooses(scratch(1).getIdx());
+    vpermd(d, from, ptr[kTextures + offset_of(at)]);
+    vpermd(upper, from, ptr[kTextures + offset_of(at + sizeof(Lanes) / 2)]);
+    vpslld(chooses, from, 28);
+    vblendvps(d, d, upper, chooses);
+  }
+}
+
 // ---- Memory
 
 /// The bits of the lanes to k2.
@@ -163,7 +189,7 @@ void GraphEmitter::gather(const Node& node) {
     else
       vmovaps(scratch(0), memory_of(lanes.id, p, true));
     vpxor(vector(to, p), vector(to, p), vector(to, p));
-    vpgatherdd(vector(to, p), ptr[kMiddleOfMemory + Xbyak::Ymm(2 * from + p)], scratch(0));
+    vpgatherdd(vector(to, p), ptr[kMiddleOfMemory + Ymm(2 * from + p)], scratch(0));
   }
 }
 

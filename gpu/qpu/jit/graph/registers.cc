@@ -21,6 +21,7 @@ bool is_home(Op op) {
     case Op::kVaryingC:
     case Op::kUniformWord:
     case Op::kTextureWord:
+    case Op::kPayload:
       return true;
     default:
       return false;

@@ -20,6 +20,7 @@
 #include "gpu/qpu/jit/code/listing.h"
 #include "gpu/qpu/jit/code/program_code.h"
 #include "gpu/qpu/jit/code/program_emitter.h"
+#include "gpu/qpu/jit/graph/batch_emitter.h"
 #include "gpu/qpu/jit/graph/block_emitter.h"
 #include "gpu/qpu/jit/graph/run_emitter.h"
 #include "gpu/qpu/jit/graph/vertex_emitter.h"
@@ -144,6 +145,10 @@ std::vector<uint8_t> make_run_code(Target target, const graph::Graph& made, GpuA
 
 std::vector<uint8_t> make_block_code(Target target, const graph::Graph& graph) {
   return code_of<BlockEmitter>(graph, width_of(target));
+}
+
+std::vector<uint8_t> make_batch_code(Target target, const graph::Graph& graph) {
+  return code_of<BatchEmitter>(graph, width_of(target));
 }
 
 std::vector<uint8_t> make_vertex_code(Target target, const graph::Graph& graph) {

@@ -1,0 +1,219 @@
+#include "gpu/qpu/jit/graph/batch_emitter.h"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "gpu/qpu/graph/program_front_end.h"
+#include "gpu/qpu/jit/graph/frame.h"
+#include "gpu/qpu/run/batch_code.h"
+
+namespace v3d::qpu::jit {
+namespace {
+
+using Xbyak::Opmask;
+using Xbyak::Reg64;
+using Xbyak::Xmm;
+using Xbyak::Ymm;
+using Xbyak::Zmm;
+
+constexpr int kUnitsOfAvx512 = 30, kUnitsOfAvx2 = 7;
+
+const Reg64 kRun(Xbyak::Operand::RDI), kUniformWords(Xbyak::Operand::RSI);
+const Opmask kLanesLeft(3);
+
+constexpr int kStoredAddresses = kOperands, kStoredWords = kOperands + kLaneBytes;
+
+}  // namespace
+
+#define V3D_MEMBER(member) (kRun + offset_of(offsetof(BatchRun, member)))
+
+BatchEmitter::BatchEmitter(const graph::Graph& graph, Width width, void* buffer, size_t bytes)
+    : GraphEmitter(graph, width, width == Width::kAvx512 ? kUnitsOfAvx512 : kUnitsOfAvx2, buffer, bytes) {
+  uniforms_are_spread_ = true;
+}
+
+void BatchEmitter::begin() {
+  push(rbp);
+  mov(rbp, rsp);
+  sub(rsp, 0x7fffffff);
+  frame_at_ = getSize() - 4;
+  and_(rsp, -kLaneBytes);
+  mov(kUniformWords, ptr[V3D_MEMBER(uniforms)]);
+  mov(kTextures, ptr[V3D_MEMBER(textures)]);
+  mov(kMiddleOfMemory, ptr[V3D_MEMBER(middle_of_memory)]);
+}
+
+void BatchEmitter::end() {
+  Xbyak::Label leave;
+  mov(eax, 1);
+  L(leave);
+  mov(rsp, rbp);
+  pop(rbp);
+  vzeroupper();
+  ret();
+  L(other_way_);
+  xor_(eax, eax);
+  jmp(leave, T_NEAR);
+}
+
+Xbyak::Address BatchEmitter::home_of(const Node& node, int part, bool spreads) {
+  if (node.op == Op::kTextureWord) return texture_word(node, spreads);
+  if (node.op == Op::kPayload)
+    return ptr[V3D_MEMBER(payload) + static_cast<int>(node.immediate) * kLaneBytes + 32 * part];
+  const Xbyak::RegExp at =
+      kUniformWords + static_cast<int>(node.immediate) * static_cast<int>(sizeof(SpreadWord));
+  return spreads && wide_ ? ptr_b[at] : ptr[at];
+}
+
+void BatchEmitter::expect(const Node& node) {
+  mask_to(edx, node.operands[0]);
+  consume(node);
+  test(edx, edx);
+  node.immediate == graph::kExpectSome ? jz(other_way_, T_NEAR) : jnz(other_way_, T_NEAR);
+}
+
+// ---- Memory
+
+/// Goes on where all lanes take part, and their words stand side by side, in their order.
+/// @param lanes  the unit of the mask; below 0: all
+void BatchEmitter::is_line(int address, int lanes, Xbyak::Label& other) {
+  uses_distances_ = true;
+  const Vector first = vector(address, 0);
+  vpbroadcastd(scratch(0), Xmm(first.getIdx()));
+  if (wide_) {
+    vpaddd(scratch(0), scratch(0), ptr[rip + distances_]);
+    if (lanes >= 0) {
+      vpmovd2m(k1, vector(lanes, 0));
+      vpcmpeqd(k1 | k1, scratch(0), first);
+    } else {
+      vpcmpeqd(k1, scratch(0), first);
+    }
+    kortestw(k1, k1);
+    jnc(other, T_NEAR);
+    return;
+  }
+  vpaddd(scratch(1), scratch(0), ptr[rip + distances_ + 32]);
+  vpaddd(scratch(0), scratch(0), ptr[rip + distances_]);
+  vpcmpeqd(scratch(1), scratch(1), vector(address, 1));
+  vpcmpeqd(scratch(0), scratch(0), first);
+  vpand(scratch(0), scratch(0), scratch(1));
+  for (int p = 0; p < parts_ && lanes >= 0; ++p) vpand(scratch(0), scratch(0), vector(lanes, p));
+  vpmovmskb(eax, Ymm(scratch(0).getIdx()));
+  cmp(eax, -1);
+  jne(other, T_NEAR);
+}
+
+/// The distance of the first lane's word from the middle of memory to rax.
+void BatchEmitter::first_address(int address, uint32_t offset) {
+  vmovd(eax, Xmm(vector(address, 0).getIdx()));
+  if (offset != 0) add(eax, offset);
+  movsxd(rax, eax);
+}
+
+/// A part of the addresses to the first scratch register.
+void BatchEmitter::moved(int part, int address, uint32_t offset) {
+  if (offset == 0)
+    vmovaps(scratch(0), vector(address, part));
+  else
+    vpaddd(scratch(0), vector(address, part), constant(offset));
+}
+
+/// The unit of a mask. @return  below 0: it holds in all lanes
+int BatchEmitter::unit_of_lanes(Id mask) { return graph_.is_constant(mask, ~0u) ? -1 : in_register(mask); }
+
+void BatchEmitter::load_memory(const Node& node) {
+  const int address = in_register(node.operands[0]), lanes = unit_of_lanes(node.operands[1]);
+  const int to = result(node, true);
+  Xbyak::Label other, done;
+  is_line(address, lanes, other);
+  first_address(address, node.immediate);
+  for (int p = 0; p < parts_; ++p) vmovups(vector(to, p), ptr[kMiddleOfMemory + rax + 32 * p]);
+  jmp(done, T_NEAR);
+  L(other);
+  gather_words(node, address, lanes, to);
+  L(done);
+}
+
+/// Lanes that take no part get 0. @param lanes  below 0: all
+void BatchEmitter::gather_words(const Node& node, int address, int lanes, int to) {
+  const bool all = lanes < 0;
+  for (int p = 0; p < parts_; ++p) {
+    moved(p, address, node.immediate);
+    const Vector d = vector(to, p);
+    if (wide_) {
+      all ? kxnorw(kLanesLeft, kLanesLeft, kLanesLeft) : vpmovd2m(kLanesLeft, vector(lanes, 0));
+      vpxord(d, d, d);
+      vpgatherdd(Zmm(to) | kLanesLeft, ptr[kMiddleOfMemory + Zmm(scratch(0).getIdx())]);
+      continue;
+    }
+    all ? vpcmpeqd(scratch(1), scratch(1), scratch(1)) : vmovaps(scratch(1), vector(lanes, p));
+    vpxor(d, d, d);
+    vpgatherdd(d, ptr[kMiddleOfMemory + Ymm(scratch(0).getIdx())], scratch(1));
+  }
+}
+
+void BatchEmitter::store_memory(const Node& node) {
+  const int address = in_register(node.operands[0]), data = in_register(node.operands[1]),
+            lanes = unit_of_lanes(node.operands[2]);
+  Xbyak::Label other, done;
+  is_line(address, lanes, other);
+  first_address(address, node.immediate);
+  for (int p = 0; p < parts_; ++p) vmovups(ptr[kMiddleOfMemory + rax + 32 * p], vector(data, p));
+  jmp(done, T_NEAR);
+  L(other);
+  scatter_words(node, address, data);
+  L(done);
+  consume(node);
+}
+
+/// In the order of lanes, where addresses are equal.
+void BatchEmitter::scatter_words(const Node& node, int address, int data) {
+  mask_to(edx, node.operands[2]);
+  if (wide_) {
+    moved(0, address, node.immediate);
+    kmovw(kLanesLeft, edx);
+    vpscatterdd(ptr[kMiddleOfMemory + Zmm(scratch(0).getIdx())] | kLanesLeft, Zmm(data));
+    return;
+  }
+  for (int p = 0; p < parts_; ++p) {
+    moved(p, address, node.immediate);
+    vmovaps(ptr[rsp + kStoredAddresses + 32 * p], scratch(0));
+    vmovaps(ptr[rsp + kStoredWords + 32 * p], vector(data, p));
+  }
+  Xbyak::Label next, done;
+  test(edx, edx);
+  jz(done);
+  L(next);
+  bsf(ecx, edx);
+  movsxd(rax, dword[rsp + rcx * 4 + kStoredAddresses]);
+  mov(r10d, dword[rsp + rcx * 4 + kStoredWords]);
+  mov(dword[kMiddleOfMemory + rax], r10d);
+  lea(eax, ptr[rdx - 1]);
+  and_(edx, eax);
+  jnz(next);
+  L(done);
+}
+
+void BatchEmitter::own_data() {
+  if (uses_distances_)
+    table(distances_, [](uint32_t lane) { return static_cast<uint32_t>(lane * sizeof(uint32_t)); });
+}
+
+void BatchEmitter::emit_own(const Node& node) {
+  switch (node.op) {
+    case Op::kLevelWord:
+      return level_word(node);
+    case Op::kCovered:
+      return mask_from(node, word[V3D_MEMBER(lanes)]);
+    case Op::kExpect:
+      return expect(node);
+    case Op::kLoadMemory:
+      return load_memory(node);
+    case Op::kStoreMemory:
+      return store_memory(node);
+    default:  // sources, which are loaded where they are needed
+      return;
+  }
+}
+
+}  // namespace v3d::qpu::jit

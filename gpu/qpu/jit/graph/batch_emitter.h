@@ -1,0 +1,38 @@
+/// A BatchEmitter makes a function of the host of the graph of a batch of a dispatch: a BatchFn.
+#pragma once
+
+#include <cstddef>
+
+#include "gpu/qpu/jit/graph/emitter.h"
+
+namespace v3d::qpu::jit {
+
+class BatchEmitter final : public GraphEmitter {
+ public:
+  BatchEmitter(const graph::Graph& graph, Width width, void* buffer, size_t bytes);
+
+ private:
+  void begin() override;
+  void end() override;
+  void emit_own(const Node& node) override;
+  Xbyak::Address home_of(const Node& node, int part, bool spreads) override;
+  bool has_own_mode() const override { return false; }
+
+  void own_data() override;
+
+  void expect(const Node& node);
+  void load_memory(const Node& node);
+  void store_memory(const Node& node);
+  int unit_of_lanes(Id mask);
+  void is_line(int address, int lanes, Xbyak::Label& other);
+  void first_address(int address, uint32_t offset);
+  void moved(int part, int address, uint32_t offset);
+  void gather_words(const Node& node, int address, int lanes, int to);
+  void scatter_words(const Node& node, int address, int data);
+
+  Xbyak::Label other_way_;  // for a thread
+  Xbyak::Label distances_;  // of words side by side
+  bool uses_distances_ = false;
+};
+
+}  // namespace v3d::qpu::jit
