@@ -186,5 +186,35 @@ TEST(VertexFrontEnd, TellsWhatProgramsHaveThatFunctionsHaveNot) {
   EXPECT_EQ(why_not("nop ; mov tlb, 0\n"), "tlb");
 }
 
+// ---- Batches of dispatches
+
+TEST(BatchFrontEnd, AccessesMemoryInItsOrder) {
+  const char* why = nullptr;
+  const std::string program =
+      "nop ; nop ; ldunifrf.rf12\nnop ; mov tmua, rf12\nnop ; nop ; ldtmu.rf13\nnop ; mov tmud, rf13\n"
+      "nop ; mov tmua, rf12\n";
+  const auto batch = batch_graph(flow_of(program + kEnd), {.is_whole = true}, &why);
+  ASSERT_TRUE(batch.has_value()) << why;
+  const std::string text = to_text(batch->graph);
+  EXPECT_NE(text.find("= load_memory %"), std::string::npos) << text;
+  EXPECT_LT(text.find("= load_memory %"), text.find("store_memory %")) << text;
+  EXPECT_EQ(text.find("covered"), std::string::npos) << text;
+  EXPECT_EQ(batch->uniforms, 1u);
+}
+
+TEST(BatchFrontEnd, TellsWhatProgramsHaveThatFunctionsHaveNot) {
+  const auto why_not = [](const std::string& program) {
+    const char* why = nullptr;
+    EXPECT_FALSE(batch_graph(flow_of(program + kEnd), {}, &why).has_value()) << program;
+    return std::string(why == nullptr ? "" : why);
+  };
+  EXPECT_EQ(why_not("setmsf -, 0 ; nop\n"), "lanes that end");
+  EXPECT_EQ(why_not("xcd rf10 ; nop\n"), "xcd");
+  EXPECT_EQ(why_not("tidx rf10 ; nop\n"), "tidx");
+  EXPECT_EQ(why_not("nop ; nop ; ldvary.rf10\n"), "varyings");
+  EXPECT_EQ(why_not("nop ; mov tlb, 0\n"), "tlb");
+  EXPECT_EQ(why_not("nop ; nop ; ldtmu.rf10\n"), "a result of no lookup");
+}
+
 }  // namespace
 }  // namespace v3d::qpu::graph
