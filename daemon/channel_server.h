@@ -40,16 +40,23 @@ class ChannelServer {
     /// Requests that follow each other this fast are worth looking for the next.
     int64_t close_ns = 300'000;
     /// So long it looks after each.
-    int64_t patience_ns = 100'000;
+    int64_t patience_ns = 50'000;
     /// The same while others could do with the processor.
     int64_t short_patience_ns = 20'000;
+    /// Requests that come in bursts are this close. Jobs are started after a burst, not in it,
+    int64_t burst_ns = 20'000;
+    /// but are not put off for longer.
+    int64_t longest_burst_ns = 100'000;
   };
 
   /// @param is_in_the_way  asked when a thread has looked for a short while: whether it takes a processor
   ///   from jobs. Thread safe
+  /// @param start_jobs  by the thread that looks: jobs of the requests that it has served may begin. Thread
+  ///   safe
   explicit ChannelServer(
-      const Options& options, std::function<bool()> is_in_the_way = [] { return false; })
-      : options_(options), is_in_the_way_(std::move(is_in_the_way)) {}
+      const Options& options, std::function<bool()> is_in_the_way = [] { return false; },
+      std::function<void()> start_jobs = [] {})
+      : options_(options), is_in_the_way_(std::move(is_in_the_way)), start_jobs_(std::move(start_jobs)) {}
   ChannelServer(const ChannelServer&) = delete;
   ChannelServer& operator=(const ChannelServer&) = delete;
 
@@ -61,12 +68,18 @@ class ChannelServer {
   /// looks at channels until none has had news for a while, if that is worth it and nobody else does.
   /// @param entry  the session's
   /// @param came_ns  when the request came
-  void look(const Entry& entry, int socket, int64_t came_ns);
+  /// @return whether the socket has more
+  bool look(const Entry& entry, int socket, int64_t came_ns);
 
  private:
   using Entries = std::vector<std::shared_ptr<Entry>>;
 
-  void serve_channels(const Entry& own, int socket);
+  struct Look;
+
+  bool serve_channels(const Entry& own, int socket);
+  static void serve_each(const Entries& entries, const Entry& own, Look* look);
+  void learn(bool is_next, int64_t now_ns, Look* look);
+  void start_jobs(int64_t now_ns, Look* look);
   /// Those of now, listening; false when there is no memory.
   bool find_entries(Entries* entries, uint64_t* version);
   static void wait_for_post(const Entries& entries);
@@ -75,6 +88,8 @@ class ChannelServer {
 
   const Options options_;
   const std::function<bool()> is_in_the_way_;
+  const std::function<void()> start_jobs_;
+  std::atomic<int> bursts_{0};            // how often the last requests were followed by another one at once
   std::atomic<int64_t> last_over_ns_{0};  // end of the last request over a socket, or of a look
   std::atomic<bool> looking_{false};      // a session is
   int64_t moved_ns_ = 0;                  // when one that looks last changed its processor; of that session

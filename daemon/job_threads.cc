@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "daemon/reply_first.h"
 #include "gpu/base/short_mutex.h"
 
 namespace v3d::daemon {
@@ -27,7 +28,7 @@ bool JobThreads::summon(int busy, int limit) {
 }
 
 void JobThreads::wake_summoned() {
-  if (to_wake_.load(std::memory_order_relaxed) == 0) return;
+  if (to_wake_.load(std::memory_order_relaxed) == 0 || ReplyFirst::is_pending()) return;
   for (int n = to_wake_.exchange(0); n > 0; --n) wake_.notify_one();
 }
 

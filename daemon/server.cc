@@ -516,10 +516,13 @@ std::shared_ptr<ChannelServer> Server::channel_server_of(ioctl::Account& account
   std::weak_ptr<ChannelServer>& known = channel_servers_[account.process()];
   std::shared_ptr<ChannelServer> channels = known.lock();
   if (!channels)
-    known = channels = std::make_shared<ChannelServer>(options_.channel_server, [this] {
-      scheduler_.make_way();
-      return kernel_.gpu().takes_all_processors();
-    });
+    known = channels = std::make_shared<ChannelServer>(
+        options_.channel_server,
+        [this] {
+          scheduler_.make_way();
+          return kernel_.gpu().takes_all_processors();
+        },
+        [this] { wake_workers(); });
   return channels;
 }
 

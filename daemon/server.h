@@ -22,6 +22,7 @@
 #include "daemon/display_clock.h"
 #include "daemon/memory_return.h"
 #include "daemon/process.h"
+#include "daemon/reply_first.h"
 #include "daemon/scheduler.h"
 #include "daemon/settings.h"
 #include "daemon/timing_mode.h"
@@ -63,6 +64,11 @@ class Server : private ioctl::Host {
 
   /// @name For the sessions
   ioctl::Kernel& kernel() { return kernel_; }
+  /// When a reply has been sent for which the thread had a ReplyFirst.
+  void wake_workers() {
+    ReplyFirst::end();
+    scheduler_.wake_workers();
+  }
   struct OpenedFile {
     uint64_t token;
     ioctl::UniqueFd client_end;  ///< what becomes the client's DRM descriptor
@@ -108,6 +114,7 @@ class Server : private ioctl::Host {
   // ioctl::Host
   void push(const std::vector<ioctl::JobPtr>& jobs) override { scheduler_.push(jobs); }
   void run_small(const std::vector<ioctl::JobPtr>& jobs) override { scheduler_.run_small(jobs); }
+  void before_wait() override { wake_workers(); }
   bool watch_hangup(int socket, std::function<void()> gone) override {
     return watch(socket, std::move(gone), {});
   }

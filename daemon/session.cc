@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_format.h"
 #include "daemon/client_memory.h"
+#include "daemon/reply_first.h"
 #include "daemon/server.h"
 #include "gpu/base/log.h"
 #include "ioctl/abi/channel_requests.h"
@@ -32,6 +33,16 @@ Reply failure(int error) {
   Reply reply;
   reply.error = error;
   return reply;
+}
+
+/// So long at most jobs are not started since requests follow each other over the socket.
+constexpr int64_t kLongestBurst = 100'000;
+
+/// Whether it may hand jobs to the GPU and does not wait for earlier ones.
+bool is_submit(const Request& request) {
+  wire::IoctlRequest header;
+  return request.header.op == wire::kIoctl && PayloadReader(request.payload).read(&header) &&
+         ioctl::drm::is_submit(ioctl::drm::request_nr(header.request));
 }
 
 /// The parts of a kIoctl or kFdIoctl payload.
@@ -129,6 +140,7 @@ void Session::run() {
   log_client_ = {static_cast<uint64_t>(peer_.pid), absl::StrFormat("pid %d", peer_.pid)};
   const LogScope scope(&log_client_);
   Request request;
+  int64_t burst_ns = INT64_MAX;  // since when submits have followed each other over the socket
   while (socket_.receive(&request)) {
     const int64_t came_ns = channel_entry_ ? ioctl::monotonic_ns() : 0;
     bool looks;
@@ -138,8 +150,16 @@ void Session::run() {
       if (!serve(request)) break;
       looks = came_ns && !awaits_job_;
     }
-    if (looks) channel_server_->look(*channel_entry_, fd_, came_ns);
+    const bool more = looks && channel_server_->look(*channel_entry_, fd_, came_ns);
+    const int64_t now_ns = more ? ioctl::monotonic_ns() : 0;
+    if (!more || now_ns - burst_ns > kLongestBurst) {
+      server_.wake_workers();
+      burst_ns = INT64_MAX;
+    } else {
+      burst_ns = std::min(burst_ns, now_ns);
+    }
   }
+  server_.wake_workers();
   report_left_out(log_client_);
 }
 
@@ -158,6 +178,10 @@ Reply Session::answer_or_fail(Request& request, ioctl::Charge* bytes) {
 
 bool Session::serve(Request& request) {
   ioctl::Charge bytes;  // until the client has read it
+  if (is_submit(request))
+    ReplyFirst::begin();
+  else
+    server_.wake_workers();  // it may wait for the jobs of the one before
   const Reply reply = answer_or_fail(request, &bytes);
   // One of them may be the client's end of this connection: it must not outlive the client while the reply
   // waits to be read.
@@ -210,6 +234,7 @@ void Session::serve_posted(Channel& channel) {
   }
   ioctl::Charge bytes;
   ioctl::DeferredWakes wakes(file && channel.wakes_itself() ? file->status().get() : nullptr);
+  ReplyFirst::begin();
   const Reply reply = answer_or_fail(request, &bytes);
   if (channel.reply(request.header.op, reply, wakes.offsets()))
     wakes.hand_over();

@@ -132,6 +132,8 @@ class JobSink {
   /// After each push, by its thread and without a lock: runs those of the jobs that are small and could run
   /// now.
   virtual void run_small(const std::vector<JobPtr>& /*jobs*/) {}
+  /// By the same thread, which waits for jobs before it answers the request that they came with.
+  virtual void before_wait() {}
 };
 
 }  // namespace v3d::ioctl

@@ -227,6 +227,7 @@ int commit_locked(Call& call, const std::vector<JobPtr>& jobs, const Extensions&
 
 /// Whatever comes of it, the jobs are queued.
 void hold_back(Call& call, const FencePtr& due) {
+  call.kernel.host().before_wait();
   try {
     static_cast<void>(wait_for_all({due}, call.waiter, monotonic_ns() + Backlog::kPatienceNs));
   } catch (const std::bad_alloc&) {

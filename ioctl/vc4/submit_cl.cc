@@ -243,7 +243,10 @@ int commit(Submission& s, Syncobj* out_sync) {
     throw;
   }
   s.call.kernel.host().run_small({s.job});
-  if (due) static_cast<void>(wait_for_all({due}, s.call.waiter, monotonic_ns() + Backlog::kPatienceNs));
+  if (due) {
+    s.call.kernel.host().before_wait();
+    static_cast<void>(wait_for_all({due}, s.call.waiter, monotonic_ns() + Backlog::kPatienceNs));
+  }
   return 0;
 }
 

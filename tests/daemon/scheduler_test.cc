@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/reply_first.h"
 #include "gpu/perf/timing/prediction.h"
 #include "tests/ioctl/failing_new.h"
 
@@ -345,6 +346,41 @@ TEST_F(SchedulerTest, SmallJobsRunOnTheThreadThatPushesThem) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_EQ(here, 3);
+}
+
+TEST_F(SchedulerTest, JobsBeginWhenTheThreadThatPushedThemHasReplied) {
+  Gate gate;
+  const JobPtr job = make_job(a_, Queue::kRender, "render", {}, [&] { gate.pass(); });
+  gate.open();
+  // Those that have just been started look for something to do themselves.
+  for (int awake = 0; awake < 1000; ++awake) {
+    const JobPtr first = make_job(b_, Queue::kTfu, "first");
+    scheduler_.push({first});
+    wait(first->done);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  ReplyFirst::begin();
+  scheduler_.push({job});
+  scheduler_.run_small({job});
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(gate.arrived(), 0);
+  ReplyFirst::end();
+  scheduler_.wake_workers();
+  wait(job->done);
+  EXPECT_EQ(gate.arrived(), 1);
+}
+
+TEST_F(SchedulerTest, JobsOfOthersBeginMeanwhile) {
+  const JobPtr put_off = make_job(a_, Queue::kRender, "put off"), other = make_job(b_, Queue::kTfu, "other");
+  ReplyFirst::begin();
+  scheduler_.push({put_off});
+  std::thread([&] {
+    scheduler_.push({other});
+    wait(other->done);
+  }).join();
+  ReplyFirst::end();
+  scheduler_.wake_workers();
+  wait(put_off->done);
 }
 
 TEST_F(SchedulerTest, SmallJobsThatHaveToWaitAreLeftToOthers) {
