@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "daemon/job_report.h"
+#include "daemon/reply_first.h"
 #include "gpu/base/host_time.h"
 #include "gpu/base/log.h"
 #include "gpu/base/pause.h"
@@ -192,7 +193,10 @@ void Scheduler::run_small(const std::vector<JobPtr>& jobs) {
     if (!started) continue;
     const int64_t start_ns = started->granted_ns;
     ++small_in_flight_;
-    run(lock, std::move(started));
+    {
+      const ReplyFirst::Pause pause;
+      run(lock, std::move(started));
+    }
     --small_in_flight_;
     if (ioctl::monotonic_ns() - start_ns > kSmallNs && processor_ns() - processor_before_ns > kSmallNs)
       client.not_small = kNotBelieved;
