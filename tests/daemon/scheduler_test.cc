@@ -383,6 +383,21 @@ TEST_F(SchedulerTest, JobsOfOthersBeginMeanwhile) {
   wait(put_off->done);
 }
 
+TEST_F(SchedulerTest, AThreadThatRunsAJobBeforeItRepliesWakesWorkers) {
+  const JobPtr other = make_job(b_, Queue::kTfu, "other");
+  const JobPtr small = make_job(a_, Queue::kBin, "small", {}, [&] {
+    scheduler_.push({other});
+    wait(other->done);
+  });
+  small->small = true;
+  ReplyFirst::begin();
+  scheduler_.push({small});
+  scheduler_.run_small({small});
+  ReplyFirst::end();
+  scheduler_.wake_workers();
+  wait(small->done);
+}
+
 TEST_F(SchedulerTest, SmallJobsThatHaveToWaitAreLeftToOthers) {
   Gate gate;
   const FencePtr later = pending();
