@@ -142,8 +142,7 @@ LookupNodes::Channels LookupNodes::value_at(Value address, Value outside) {
 LookupNodes::Channels LookupNodes::fetched(const Coordinates& at) {
   const Value inside = is_inside(at);
   lanes_ = lanes_ & inside;
-  Channels channels =
-      kind_.in_float ? decoded(texel_address(at)) : nearest_bytes(at[0], at[1], base_level());
+  Channels channels = kind_.in_float ? decoded(texel_address(at)) : nearest_bytes(at[0], at[1], base_level());
   for (Value& channel : channels)
     if (graph_.is_constant(channel.id)) channel = choose(inside, channel, bits(0));
   return channels;

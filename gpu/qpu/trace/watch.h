@@ -38,8 +38,8 @@ class Watch {
   std::unique_ptr<ThreadWatch> begin_job(uint64_t job);
   /// Instructions with what led there that were checked and are kept.
   size_t places() const;
-  /// Lets go of them, but for those of threads under way: programs are checked anew, what was told is not told
-  /// again.
+  /// Lets go of them, but for those of threads under way: programs are checked anew, what was told is not
+  /// told again.
   void forget_places();
 
  private:
