@@ -522,7 +522,10 @@ class FrontEnd {
     const uint8_t configuration = scratch_.take_configuration();
     if (lookups_.has_parameters()) return refuse("parameters of memory");
     has_scratch_ = true;
-    if (finds_) return uniforms_.know_all_of(address);
+    if (finds_) {
+      scratch_.skip();
+      return uniforms_.know_all_of(address);
+    }
     Value loaded;
     const Value lanes = lookups_.lanes((configuration & kPerPixel) != 0) & exec;
     if (const char* const why = scratch_.access(configuration, address, lanes, &loaded); why != nullptr)

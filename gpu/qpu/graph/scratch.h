@@ -22,6 +22,8 @@ class Scratch {
   /// Words that the next access stores.
   void add_data(Value v) { data_.push_back(v); }
   bool has_data() const { return !data_.empty(); }
+  /// An access of which no more is wanted.
+  void skip() { data_.clear(); }
 
   // ---- Configuration: a byte for each access, then ones
 

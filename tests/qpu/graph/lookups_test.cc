@@ -73,6 +73,17 @@ TEST(Lookups, AreFoundWithTheUniformsThatConfigureThem) {
   }
 }
 
+// What is stored in scratch before a lookup is no texel that the lookup stores.
+TEST(Lookups, AreFoundBehindStoresToScratch) {
+  const std::string text =
+      std::string(kCoordinates) + "nop ; mov tmud, rf10\nnop ; mov tmua, rf11\n" + kLookup + kLoads + kColor;
+  const char* why = nullptr;
+  const auto found = find_lookups(flow_of(chip::Generation::k71, text), &why);
+  ASSERT_TRUE(found.has_value()) << why;
+  EXPECT_EQ(found->lookups.size(), 1u);
+  EXPECT_TRUE(found->has_scratch);
+}
+
 TEST(Lookups, SayWhyThereAreNone) {
   const auto why = [](const std::string& text) {
     const char* reason = nullptr;
