@@ -288,8 +288,10 @@ TEST_P(BatchFunctions, FetchAndStoreTexels) {
     const auto lookup = [&](const std::string& s, uint32_t state, uint32_t mask, bool level) {
       what.uniforms.push_back(state | mask);
       what.uniforms.push_back(p1);
-      return std::string("nop ; nop ; wrtmuc\nnop ; nop ; wrtmuc\nor tmut, rf23, rf23\n") +
-             (level ? "and tmub, rf23, 0\n" : "") + "or tmusf, " + s + ", " + s + " ; thrsw\nnop\nnop\nnop\n";
+      return absl::StrFormat(
+          "nop ; nop ; wrtmuc\nnop ; nop ; wrtmuc\nor tmut, rf23, rf23\n%s"
+          "or tmusf, %s, %s ; thrsw\nnop\nnop\nnop\n",
+          level ? "and tmub, rf23, 0\n" : "", s, s);
     };
     const auto results = [&](int first) {
       std::string loads;
