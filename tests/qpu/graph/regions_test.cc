@@ -16,6 +16,7 @@
 #include "gpu/qpu/graph/text.h"
 #include "gpu/qpu/graph/value.h"
 #include "gpu/qpu/jit/back_ends.h"
+#include "gpu/qpu/run/batch_code.h"
 #include "gpu/qpu/run/block_code.h"
 #include "tests/qpu/each_target.h"
 
@@ -79,11 +80,17 @@ TEST(Regions, KeepForTheNextTime) {
 
 class RegionsOf : public EachTarget {
  protected:
-  /// @return  what stands in the plane of colours
-  static Lanes run(const Graph& graph, const Lanes& depth_before, const Lanes& color_before) {
-    const std::vector<uint8_t> bytes = jit::make_block_code(GetParam(), graph);
-    const auto code = bytes.empty() ? std::nullopt : jit::CodeMemory::copy_of(bytes);
+  using Make = std::vector<uint8_t> (*)(jit::Target, const Graph&);
+
+  static std::optional<jit::CodeMemory> code_of(Make make, const Graph& graph) {
+    const std::vector<uint8_t> bytes = make(GetParam(), graph);
+    auto code = bytes.empty() ? std::nullopt : jit::CodeMemory::copy_of(bytes);
     EXPECT_TRUE(code.has_value());
+    return code;
+  }
+  /// @return  what stands in the plane of colours
+  static Lanes run_block(const Graph& graph, const Lanes& depth_before, const Lanes& color_before) {
+    const auto code = code_of(jit::make_block_code, graph);
     if (!code) return Lanes{};
     Lanes depth = depth_before, color = color_before;
     BlockCoefficients coefficients{};
@@ -98,26 +105,42 @@ class RegionsOf : public EachTarget {
     std::bit_cast<BlockFn>(code->begin())(&run);
     return color;
   }
+  /// @return  what it stores from the middle of memory on
+  static Lanes run_batch(const Graph& graph, const Lanes& first, const Lanes& second) {
+    const auto code = code_of(jit::make_batch_code, graph);
+    if (!code) return Lanes{};
+    Lanes stored{};
+    BatchRun run;
+    run.payload[0] = first;
+    run.payload[1] = second;
+    run.lanes = 0xffff;
+    run.middle_of_memory = reinterpret_cast<const uint8_t*>(&stored);
+    EXPECT_EQ(std::bit_cast<BatchFn>(code->begin())(&run), 1u);
+    return stored;
+  }
+
+  template <typename Source, typename Store, typename RunGraph>
+  static void leave_all_else_as_it_was(const Source& source, const Store& store, const RunGraph& run);
 };
 
 INSTANTIATE_TEST_SUITE_P(Targets, RegionsOf, ::testing::ValuesIn(jit::kAllTargets), name_of_target);
 
 /// More values than registers are needed before, in and behind a region, and another that is repeated.
-TEST_P(RegionsOf, LeaveAllElseAsItWas) {
+/// @param source  (graph, number) gives one of two values
+/// @param store   (graph, value)
+template <typename Source, typename Store, typename RunGraph>
+void RegionsOf::leave_all_else_as_it_was(const Source& source, const Store& store, const RunGraph& run) {
   constexpr uint32_t kValues = 40, kLimit = 1u << 20, kTimes = 2;
   std::mt19937 random(5);
   for (int round = 0; round < 12; ++round) {
     Graph graph;
-    const auto tile = [&](uint32_t plane) {
-      return Value{&graph, graph.make({.op = Op::kLoadTile, .immediate = plane})};
-    };
     const auto effect = [&](Op op, Value v, uint32_t immediate) {
       graph.make({.op = op, .operands = {v.id, kNoNode, kNoNode}, .immediate = immediate});
     };
     const auto kept = [&](uint32_t n) {
       return Value{&graph, graph.make({.op = Op::kKept, .immediate = n})};
     };
-    const Value a = tile(kTileDepth), b = tile(kTileColor);
+    const Value a = source(graph, 0), b = source(graph, 1);
     std::vector<Value> values;
     for (uint32_t n = 0; n < kValues; ++n) values.push_back(a * (2 * n + 3) + b);
     Value sum = a;
@@ -139,7 +162,7 @@ TEST_P(RegionsOf, LeaveAllElseAsItWas) {
       sum = kept(region);
       for (size_t n = 0; n < values.size(); n += region + 2) sum = (sum ^ values[n]) * 3u;
     }
-    effect(Op::kStoreTile, sum, kTileColor);
+    store(graph, sum);
     graph = without_dead(graph);
 
     Lanes depth, color, wanted;
@@ -163,6 +186,29 @@ TEST_P(RegionsOf, LeaveAllElseAsItWas) {
     const Lanes got = run(graph, depth, color);
     for (int i = 0; i < kLanes; ++i) ASSERT_EQ(got[i], wanted[i]) << "lane " << i << " of round " << round;
   }
+}
+
+TEST_P(RegionsOf, LeaveAllElseOfBlocksAsItWas) {
+  const auto tile = [](Graph& graph, uint32_t number) {
+    return Value{&graph,
+                 graph.make({.op = Op::kLoadTile, .immediate = number == 0 ? kTileDepth : kTileColor})};
+  };
+  const auto store = [](Graph& graph, Value v) {
+    graph.make({.op = Op::kStoreTile, .operands = {v.id, kNoNode, kNoNode}, .immediate = kTileColor});
+  };
+  leave_all_else_as_it_was(tile, store, run_block);
+}
+
+TEST_P(RegionsOf, LeaveAllElseOfBatchesAsItWas) {
+  if (GetParam() == jit::Target::kNeon) GTEST_SKIP() << "it has no functions of batches of dispatches";
+  const auto payload = [](Graph& graph, uint32_t number) {
+    return Value{&graph, graph.make({.op = Op::kPayload, .immediate = number})};
+  };
+  const auto store = [](Graph& graph, Value v) {
+    const Value place = Value{&graph, graph.make({.op = Op::kLaneIndex})} << 2;
+    graph.make({.op = Op::kStoreMemory, .operands = {place.id, v.id, constant(graph, ~0u).id}});
+  };
+  leave_all_else_as_it_was(payload, store, run_batch);
 }
 
 }  // namespace

@@ -201,8 +201,6 @@ void BatchEmitter::own_data() {
 
 void BatchEmitter::emit_own(const Node& node) {
   switch (node.op) {
-    case Op::kLevelWord:
-      return level_word(node);
     case Op::kCovered:
       return mask_from(node, word[V3D_MEMBER(lanes)]);
     case Op::kExpect:

@@ -285,38 +285,6 @@ void BlockEmitter::passed(const Node& node) {
   add(qword[V3D_MEMBER(passed)], rdx);
 }
 
-// ---- What is done only where a lane wants it
-
-void BlockEmitter::keep(const Node& node) {
-  save(in_register(node.operands[0]), slot_of_kept(node));
-  consume(node);
-}
-
-void BlockEmitter::when(const Node& node) {
-  mask_to(edx, node.operands[0]);
-  consume(node);
-  test(edx, edx);
-  jz(resumed_.emplace_back(), T_NEAR);
-  begin_region();
-  if (is_repeated(node)) lanes_of_gather_ = graph::kNoNode;
-  lanes_before_region_ = lanes_of_gather_;
-  L(repeated_.emplace_back());
-}
-
-void BlockEmitter::again(const Node& node) {
-  mask_to(edx, node.operands[0]);
-  consume(node);
-  repeat_region();
-  test(edx, edx);
-  jnz(repeated_.back(), T_NEAR);
-}
-
-void BlockEmitter::resume() {
-  end_region();
-  if (lanes_of_gather_ != lanes_before_region_) lanes_of_gather_ = graph::kNoNode;
-  L(resumed_.back());
-}
-
 /// Leaves all vector registers as they are.
 void BlockEmitter::prepare() {
   L(prepare_);
@@ -336,8 +304,6 @@ void BlockEmitter::emit_own(const Node& node) {
       return plane(node);
     case Op::kPixel:
       return pixel(node);
-    case Op::kLevelWord:
-      return level_word(node);
     case Op::kCovered:
       return mask_from(node, word[V3D_OF_BLOCK(pixels)]);
     case Op::kBackFacing:
@@ -350,16 +316,6 @@ void BlockEmitter::emit_own(const Node& node) {
       return shade(node);
     case Op::kPassed:
       return passed(node);
-    case Op::kKeep:
-      return keep(node);
-    case Op::kKept:
-      return take_kept(node);
-    case Op::kWhen:
-      return when(node);
-    case Op::kAgain:
-      return again(node);
-    case Op::kResume:
-      return resume();
     default:  // sources, which are loaded where they are needed
       return;
   }

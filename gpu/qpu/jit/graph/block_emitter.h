@@ -31,10 +31,6 @@ class BlockEmitter final : public GraphEmitter {
   void store_tile(const Node& node);
   void shade(const Node& node);
   void passed(const Node& node);
-  void keep(const Node& node);
-  void when(const Node& node);
-  void again(const Node& node);
-  void resume();
   void prepare();
   Xbyak::Address coefficient(const Node& node, int which);
   Xbyak::Reg64 plane_of_tile(const Node& node);
@@ -45,8 +41,6 @@ class BlockEmitter final : public GraphEmitter {
   Xbyak::Label columns_, rows_;              // of the pixels of a block, as doubles
   Xbyak::Label pixel_columns_, pixel_rows_;  // as integers
   bool uses_pixels_ = false;
-  std::list<Xbyak::Label> repeated_, resumed_;  // begins and ends of regions
-  Id lanes_before_region_ = graph::kNoNode;
 };
 
 }  // namespace v3d::qpu::jit

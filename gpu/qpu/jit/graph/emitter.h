@@ -121,6 +121,11 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   void gather(const Node& node);
   void lanes_of_gather(Id mask);
   void lookup_data();
+  bool emit_regions(const Node& node);
+  void keep(const Node& node);
+  void when(const Node& node);
+  void again(const Node& node);
+  void resume();
 
   /// How the host computes with floats: as its program does, or as a kind of operations needs it.
   enum class Mode : uint8_t { kHost, kOwn };
@@ -146,9 +151,11 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   size_t frame_at_ = 0;
   std::map<uint32_t, Xbyak::Label> constants_;
   std::map<uint64_t, Xbyak::Label> doubles_;
-  std::map<uint32_t, Xbyak::Label> deposits_;  // by mask: 32 halves
-  Xbyak::Label second_byte_, third_byte_;      // of words, for shuffles of bytes
-  Id lanes_of_gather_ = graph::kNoNode;        // of AVX-512: whose bits are in k2
+  std::map<uint32_t, Xbyak::Label> deposits_;   // by mask: 32 halves
+  Xbyak::Label second_byte_, third_byte_;       // of words, for shuffles of bytes
+  Id lanes_of_gather_ = graph::kNoNode;         // of AVX-512: whose bits are in k2
+  std::list<Xbyak::Label> repeated_, resumed_;  // begins and ends of regions
+  Id lanes_before_region_ = graph::kNoNode;
   Xbyak::Label lane_index_, lane_bits_, mode_, host_mode_;
   bool uses_lane_index_ = false, uses_lane_bits_ = false, uses_bytes_ = false;
 

@@ -47,8 +47,11 @@ bool GraphEmitter::emit_lookups(const Node& node) {
     case Op::kGather:
       gather(node);
       return true;
+    case Op::kLevelWord:
+      level_word(node);
+      return true;
     default:
-      return false;
+      return emit_regions(node);
   }
 }
 
@@ -191,6 +194,60 @@ void GraphEmitter::gather(const Node& node) {
     vpxor(vector(to, p), vector(to, p), vector(to, p));
     vpgatherdd(vector(to, p), ptr[kMiddleOfMemory + Ymm(2 * from + p)], scratch(0));
   }
+}
+
+// ---- What is done only where a lane wants it
+
+bool GraphEmitter::emit_regions(const Node& node) {
+  switch (node.op) {
+    case Op::kKeep:
+      keep(node);
+      return true;
+    case Op::kKept:
+      take_kept(node);
+      return true;
+    case Op::kWhen:
+      when(node);
+      return true;
+    case Op::kAgain:
+      again(node);
+      return true;
+    case Op::kResume:
+      resume();
+      return true;
+    default:
+      return false;
+  }
+}
+
+void GraphEmitter::keep(const Node& node) {
+  save(in_register(node.operands[0]), slot_of_kept(node));
+  consume(node);
+}
+
+void GraphEmitter::when(const Node& node) {
+  mask_to(edx, node.operands[0]);
+  consume(node);
+  test(edx, edx);
+  jz(resumed_.emplace_back(), T_NEAR);
+  begin_region();
+  if (is_repeated(node)) lanes_of_gather_ = graph::kNoNode;
+  lanes_before_region_ = lanes_of_gather_;
+  L(repeated_.emplace_back());
+}
+
+void GraphEmitter::again(const Node& node) {
+  mask_to(edx, node.operands[0]);
+  consume(node);
+  repeat_region();
+  test(edx, edx);
+  jnz(repeated_.back(), T_NEAR);
+}
+
+void GraphEmitter::resume() {
+  end_region();
+  if (lanes_of_gather_ != lanes_before_region_) lanes_of_gather_ = graph::kNoNode;
+  L(resumed_.back());
 }
 
 }  // namespace v3d::qpu::jit
