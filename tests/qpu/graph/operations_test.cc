@@ -21,6 +21,7 @@
 #include "gpu/qpu/jit/back_ends.h"
 #include "gpu/qpu/run/block_code.h"
 #include "tests/qpu/each_target.h"
+#include "tests/qpu/graph/planes.h"
 #include "tests/qpu/special_words.h"
 
 namespace v3d::qpu::graph {
@@ -147,7 +148,10 @@ class Operations : public EachTarget {
         wanted[i] = planes[0][(i & 12) + static_cast<int>(c.immediate >> (2 * (i & 3)) & 3)];
       if (c.keeps && operands > 1) wanted[i] ^= b;
     }
-    const Lanes got = run(graph, planes, words);
+    const std::optional<Lanes> run =
+        run_on_planes(GetParam(), graph, planes[0], planes[1], {std::begin(words), std::end(words)});
+    ASSERT_TRUE(run.has_value());
+    const Lanes& got = *run;
     for (int i = 0; i < kLanes; ++i)
       ASSERT_EQ(got[i], wanted[i]) << "lane " << i << " of " << std::hex << planes[0][i] << ", "
                                    << planes[1][i] << '\n'
@@ -162,27 +166,6 @@ class Operations : public EachTarget {
     if (source == Source::kConstant) return graph.append({.op = Op::kConst, .immediate = word});
     const auto number = static_cast<uint32_t>(n);
     return graph.append({.op = source == Source::kWord ? Op::kVaryingC : Op::kLoadTile, .immediate = number});
-  }
-
-  /// @return  what stands in the plane of colours
-  static Lanes run(const Graph& graph, const Lanes (&planes)[2], const uint32_t (&words)[2]) {
-    const std::vector<uint8_t> bytes = jit::make_block_code(GetParam(), graph);
-    const auto code = bytes.empty() ? std::nullopt : jit::CodeMemory::copy_of(bytes);
-    EXPECT_TRUE(code.has_value());
-    if (!code) return Lanes{};
-    Lanes depth = planes[0], color = planes[1];
-    BlockCoefficients coefficients{};
-    std::copy(std::begin(words), std::end(words), coefficients.c);
-    const Block block = {};
-    BlockRun run;
-    run.depth = reinterpret_cast<uint32_t*>(&depth);
-    run.color = reinterpret_cast<uint32_t*>(&color);
-    run.bytes_of_rows = sizeof(Lanes) / 2;
-    run.coefficients = &coefficients;
-    run.blocks = &block;
-    run.end = &block + 1;
-    std::bit_cast<BlockFn>(code->begin())(&run);
-    return color;
   }
 };
 
