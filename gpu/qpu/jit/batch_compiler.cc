@@ -12,30 +12,18 @@ namespace {
 
 constexpr char kWhat[] = "batches of dispatches";
 
-class FunctionOfBatches : public BatchCode {
+class FunctionOfBatches : public FunctionOf<BatchCode> {
  public:
-  FunctionOfBatches(CodeMemory memory, const graph::BatchGraph& graph, std::vector<uint64_t> words)
-      : memory_(std::move(memory)),
-        uniforms_(graph.uniforms),
-        indirect_(graph.indirect),
-        instructions_(graph.instructions),
-        words_(std::move(words)) {}
-  BatchFn function() const override { return std::bit_cast<BatchFn>(memory_.begin()); }
-  uint32_t uniforms() const override { return uniforms_; }
+  explicit FunctionOfBatches(CompiledProgram<graph::BatchGraph> compiled)
+      : FunctionOf(compiled), indirect_(std::move(compiled.graph.indirect)) {}
+  BatchFn function() const override { return std::bit_cast<BatchFn>(begin()); }
   const std::vector<IndirectWord>& indirect() const override { return indirect_; }
-  uint32_t instructions() const override { return instructions_; }
-  const std::vector<uint64_t>& words() const override { return words_; }
   size_t bytes() const override {
-    return sizeof(*this) + memory_.host_bytes() + words_.size() * sizeof(uint64_t) +
-           indirect_.size() * sizeof(IndirectWord);
+    return sizeof(*this) + bytes_of_code() + indirect_.size() * sizeof(IndirectWord);
   }
 
  private:
-  const CodeMemory memory_;
-  const uint32_t uniforms_;
   const std::vector<IndirectWord> indirect_;
-  const uint32_t instructions_;
-  const std::vector<uint64_t> words_;
 };
 
 }  // namespace
@@ -55,8 +43,7 @@ std::unique_ptr<const BatchCode> BatchFunctions::compile(const Program& program,
       [&](const flow::Flow& flow, const char** why) { return graph::batch_graph(flow, key, why); },
       make_batch_code);
   if (!compiled) return nullptr;
-  return std::make_unique<FunctionOfBatches>(std::move(compiled->memory), compiled->graph,
-                                             std::move(compiled->words));
+  return std::make_unique<FunctionOfBatches>(*std::move(compiled));
 }
 
 std::string BatchFunctions::text_of(const Statistics& statistics) {

@@ -13,36 +13,25 @@ namespace {
 
 constexpr char kWhat[] = "blocks of fragments";
 
-class FunctionOfBlocks : public BlockCode {
+class FunctionOfBlocks : public FunctionOf<BlockCode> {
  public:
-  FunctionOfBlocks(CodeMemory memory, const graph::BlockGraph& graph, std::vector<uint64_t> words)
-      : memory_(std::move(memory)),
-        uniforms_(graph.uniforms),
-        indirect_(graph.indirect),
-        depth_configuration_(graph.depth_configuration),
-        instructions_(graph.instructions),
-        takes_long_(graph.takes_long),
-        words_(std::move(words)) {}
-  BlockFn function() const override { return std::bit_cast<BlockFn>(memory_.begin()); }
-  uint32_t uniforms() const override { return uniforms_; }
+  explicit FunctionOfBlocks(CompiledProgram<graph::BlockGraph> compiled)
+      : FunctionOf(compiled),
+        indirect_(std::move(compiled.graph.indirect)),
+        depth_configuration_(compiled.graph.depth_configuration),
+        takes_long_(compiled.graph.takes_long) {}
+  BlockFn function() const override { return std::bit_cast<BlockFn>(begin()); }
   const std::vector<IndirectWord>& indirect() const override { return indirect_; }
   std::optional<uint32_t> depth_configuration() const override { return depth_configuration_; }
-  uint32_t instructions() const override { return instructions_; }
   bool takes_long() const override { return takes_long_; }
-  const std::vector<uint64_t>& words() const override { return words_; }
   size_t bytes() const override {
-    return sizeof(*this) + memory_.host_bytes() + words_.size() * sizeof(uint64_t) +
-           indirect_.size() * sizeof(IndirectWord);
+    return sizeof(*this) + bytes_of_code() + indirect_.size() * sizeof(IndirectWord);
   }
 
  private:
-  const CodeMemory memory_;
-  const uint32_t uniforms_;
   const std::vector<IndirectWord> indirect_;
   const std::optional<uint32_t> depth_configuration_;
-  const uint32_t instructions_;
   const bool takes_long_;
-  const std::vector<uint64_t> words_;
 };
 
 }  // namespace
@@ -62,8 +51,7 @@ std::unique_ptr<const BlockCode> FragmentCompiler::compile_blocks(const Program&
       [&](const flow::Flow& flow, const char** why) { return graph::block_graph(flow, key, why); },
       make_block_code);
   if (!compiled) return nullptr;
-  return std::make_unique<FunctionOfBlocks>(std::move(compiled->memory), compiled->graph,
-                                            std::move(compiled->words));
+  return std::make_unique<FunctionOfBlocks>(*std::move(compiled));
 }
 
 std::string FragmentCompiler::text_of(const Statistics& statistics) {

@@ -25,6 +25,40 @@
 
 namespace v3d::qpu::jit {
 
+/// A program that became a function. @tparam OfGraph  with `graph`, `uniforms` and `instructions`
+template <typename OfGraph>
+struct CompiledProgram {
+  CodeMemory memory;
+  OfGraph graph;
+  std::vector<uint64_t> words;  ///< of the program, from its entry on
+};
+
+/// What all functions of programs tell of themselves. @tparam Code  as BlockCode
+template <typename Code>
+class FunctionOf : public Code {
+ public:
+  uint32_t uniforms() const override { return uniforms_; }
+  uint32_t instructions() const override { return instructions_; }
+  const std::vector<uint64_t>& words() const override { return words_; }
+
+ protected:
+  /// @param compiled  of which it takes code and words
+  template <typename OfGraph>
+  explicit FunctionOf(CompiledProgram<OfGraph>& compiled)
+      : memory_(std::move(compiled.memory)),
+        uniforms_(compiled.graph.uniforms),
+        instructions_(compiled.graph.instructions),
+        words_(std::move(compiled.words)) {}
+  const uint8_t* begin() const { return memory_.begin(); }
+  /// Beside the object.
+  size_t bytes_of_code() const { return memory_.host_bytes() + words_.size() * sizeof(uint64_t); }
+
+ private:
+  const CodeMemory memory_;
+  const uint32_t uniforms_, instructions_;
+  const std::vector<uint64_t> words_;
+};
+
 class ProgramFunctions {
  public:
   struct Statistics {
@@ -50,18 +84,12 @@ class ProgramFunctions {
   };
   ProgramFunctions(Target target, Names names) : target_(target), names_(names) {}
 
-  template <typename OfGraph>
-  struct Compiled {
-    CodeMemory memory;
-    OfGraph graph;
-    std::vector<uint64_t> words;  ///< of the program, from its entry on
-  };
-  /// @tparam OfGraph  with `graph` and `instructions`
   /// @param make_graph  (flow, &why): empty, and why
   /// @param make_code   (target, graph)
   template <typename OfGraph, typename MakeGraph, typename MakeCode>
-  std::optional<Compiled<OfGraph>> compile_program(const Program& program, Memory memory, bool final_section,
-                                                   const MakeGraph& make_graph, const MakeCode& make_code) {
+  std::optional<CompiledProgram<OfGraph>> compile_program(const Program& program, Memory memory,
+                                                          bool final_section, const MakeGraph& make_graph,
+                                                          const MakeCode& make_code) {
     const host_time::Scope host(host_time::Block::kCompiling);
     const auto begin = std::chrono::steady_clock::now();
     std::vector<uint64_t> words;
@@ -81,7 +109,7 @@ class ProgramFunctions {
     if (listener_)
       listener_(*code.memory, absl::StrFormat("%s of QPU program at 0x%08x, %d instructions", names_.code,
                                               program.entry(), graph->instructions));
-    return Compiled<OfGraph>{*std::move(code.memory), *std::move(graph), std::move(words)};
+    return CompiledProgram<OfGraph>{*std::move(code.memory), *std::move(graph), std::move(words)};
   }
   /// What programs with functions take of draws, or dispatches. Null: the program has none.
   /// @param finder  (flow, &why): empty, and why
