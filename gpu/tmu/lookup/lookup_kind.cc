@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <initializer_list>
 #include <optional>
 
 #include "gpu/tmu/lookup/atomic.h"
@@ -35,16 +36,24 @@ constexpr uint32_t kLauncherShift = 16, kDataShift = 8;
 Launcher launcher_of(const Plan& plan) { return static_cast<Launcher>(plan.key.shape >> kLauncherShift); }
 uint32_t data_words(const Plan& plan) { return plan.key.shape >> kDataShift & 0xff; }
 
+struct Refusal {
+  bool is_so;
+  NotGenerated what;
+};
+/// Null: none is so.
+const char* first_of(std::initializer_list<Refusal> refusals) {
+  for (const Refusal& refusal : refusals)
+    if (refusal.is_so) return name(refusal.what);
+  return nullptr;
+}
+
 /// Of a fetch, or of a store to an image. Null: there is code.
 const char* why_no_fetch(const Plan& plan) {
   // Products of columns are of halves with signs.
   constexpr int32_t kMostSize = 1 << 14;
   const uint32_t level = plan.texture.base_level;
   const bool stores = data_words(plan) != 0;
-  const struct {
-    bool is_so;
-    NotGenerated what;
-  } rows[] = {
+  const char* const refusal = first_of({
       {plan.format->compressed(), NotGenerated::kCompressed},
       {plan.flips || plan.texture.swap_st, NotGenerated::kFlip},
       {plan.general_wrap, NotGenerated::kOffsets},
@@ -55,9 +64,8 @@ const char* why_no_fetch(const Plan& plan) {
                   plan.num_words != 0),
        NotGenerated::kStore},
       {!stores && !texels_of(plan), NotGenerated::kFormat},
-  };
-  for (const auto& row : rows)
-    if (row.is_so) return name(row.what);
+  });
+  if (refusal != nullptr) return refusal;
   if ((plan.key.shape & 0xff & ~kB) != kT || level > static_cast<uint32_t>(plan.texture.max_level))
     return "a fetch with other parameters than S, T and a level";
   if (plan.levels.width[level] > kMostSize || plan.levels.height[level] > kMostSize)
@@ -71,10 +79,7 @@ const char* why_none(const Plan& plan) {
   const Launcher launcher = launcher_of(plan);
   if (launcher == Launcher::kSF) return why_no_fetch(plan);
   constexpr uint32_t kOthers = 0xff00 | (0xff & ~(kT | kR | kI | kB | kDref));
-  const struct {
-    bool is_so;
-    NotGenerated what;
-  } rows[] = {
+  const char* const refusal = first_of({
       {plan.format->compressed(), NotGenerated::kCompressed},
       {plan.flips || plan.texture.swap_st, NotGenerated::kFlip},
       {plan.unnormalized, NotGenerated::kOffsets},
@@ -84,9 +89,8 @@ const char* why_none(const Plan& plan) {
       {plan.dims == 1, NotGenerated::kDimensions},
       {!texels_of(plan), NotGenerated::kFormat},
       {plan.first_texel && is_filtered(plan), NotGenerated::kFilter},
-  };
-  for (const auto& row : rows)
-    if (row.is_so) return name(row.what);
+  });
+  if (refusal != nullptr) return refusal;
   if (plan.cube && (plan.general_wrap || plan.levels.width[0] != plan.levels.height[0]))
     return "lookup in a cube map with offsets, or whose faces are no squares";
   const uint32_t needed = plan.cube ? kT | kR : kT;
