@@ -88,7 +88,7 @@ def emulated(daemon, name, folder):
 
 
 def software(peer, folder):
-    return Renderer("llvmpipe", [], {**peer.variables, "MESA_VK_WSI_DEBUG": "sw,noshm"}, folder, "llvmpipe ")
+    return Renderer("llvmpipe", [], peer.variables, folder, "llvmpipe ")
 
 
 def by_scene(renderers, rounds, frames):
