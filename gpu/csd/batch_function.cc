@@ -1,7 +1,9 @@
 #include "gpu/csd/batch_function.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 
 #include "gpu/base/host_time.h"
 #include "gpu/base/left_out.h"
@@ -16,6 +18,8 @@ constexpr char kStage[] = "compute";
 constexpr uint32_t kEnough = 64;
 /// To find out what a dispatch has takes as long as several batches.
 constexpr uint64_t kFewBatches = 16;
+/// Of a stretch in one call.
+constexpr uint64_t kMostTurns = 1 << 20;
 
 }  // namespace
 
@@ -32,17 +36,20 @@ bool BatchFunction::look(qpu::Thread& thread, tmu::Unit& unit) {
   thread.pc = configuration_.code;
   const qpu::ProgramScope scope(kStage, configuration_.code, thread);
   const qpu::BatchCode* const code = find(thread, unit);
-  if (code == nullptr || code->instructions() > job_.instruction_limit ||
-      !snapshot_.has(configuration_.uniforms, code->uniforms()))
-    return false;
-  code_ = code;
-  function_ = code->function();
-  instructions_ = code->instructions();
+  if (code == nullptr || !snapshot_.has(configuration_.uniforms, code->uniforms())) return false;
+  if (code->stretches().empty() && code->instructions() > job_.instruction_limit) return false;
+  use(*code);
+  return true;
+}
+
+void BatchFunction::use(const qpu::BatchCode& code) {
+  code_ = &code;
+  function_ = code.function();
+  instructions_ = code.instructions();
   constexpr GpuAddr kMiddle = 0x80000000;
   run_.middle_of_memory = job_.memory.host(kMiddle);
   run_.textures = textures_.data();
   read_uniforms();
-  return true;
 }
 
 const qpu::BatchCode* BatchFunction::find(qpu::Thread& thread, tmu::Unit& unit) {
@@ -105,6 +112,52 @@ uint32_t BatchFunction::run(qpu::Thread& thread, BatchGenerator& generator, uint
   host.ran(done);
   host.executed(instructions);
   return done;
+}
+
+qpu::Stop BatchFunction::run_stretches(Resident& resident, uint64_t budget) {
+  if (code_ != resident.code) use(*resident.code);
+  const qpu::BatchStretch* const stretches = code_->stretches().data();
+  qpu::Thread& thread = *resident.thread;
+  thread.host_run = nullptr;
+  thread.pc = configuration_.code;
+  run_.slots = resident.slots.empty() ? nullptr : &resident.slots[0].lanes;
+  run_.lanes = resident.batch.live;
+  if (resident.stretch == 0) {
+    run_.payload[0] = resident.batch.workgroup_xy;
+    run_.payload[1] = resident.batch.workgroup_z_lii;
+  }
+  const qpu::ProgramScope scope(kStage, configuration_.code, thread);
+  const uint64_t most = job_.instruction_limit - thread.instructions;
+  uint64_t executed = 0;
+  std::optional<qpu::Stop> stop;
+  while (!stop) {
+    const qpu::BatchStretch& stretch = stretches[resident.stretch];
+    if (executed + stretch.instructions > budget && executed != 0) break;
+    if (executed + stretch.instructions > most) {  // its next instructions are too many
+      executed = most;
+      break;
+    }
+    const uint64_t left = std::min(budget, most) - std::min({budget, most, executed});
+    const auto turns =
+        static_cast<uint32_t>(std::clamp<uint64_t>(left / stretch.instructions, 1, kMostTurns));
+    run_.turns = turns;
+    const uint32_t to = stretch.function(&run_);
+    executed += uint64_t{stretch.instructions} * (stretch.has_turns ? turns - run_.turns : 1);
+    if (to == qpu::kStretchEnds) {
+      stop = qpu::Stop::kEnd;
+    } else {
+      resident.stretch = to & ~qpu::kStretchWaits;
+      if (to & qpu::kStretchWaits) stop = qpu::Stop::kBarrier;
+    }
+    if (t_fault_cost != 0) [[unlikely]] {
+      meter_.charge(0);
+      break;
+    }
+  }
+  thread.instructions += executed;
+  executed_ += executed;
+  thread.pc += stretches[resident.stretch].first;
+  return stop.value_or(qpu::Stop::kBudget);
 }
 
 /// @return  false: nothing was done

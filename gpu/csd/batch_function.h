@@ -1,5 +1,6 @@
-/// A BatchFunction executes a compute program for batches of a dispatch by one function of the host
-/// (gpu/qpu/run/batch_code.h), without QPU threads: of programs that do not wait for others.
+/// A BatchFunction executes a compute program for batches of a dispatch by functions of the host
+/// (gpu/qpu/run/batch_code.h), without QPU threads: by one for all of a program that goes one way and does
+/// not wait for others, else by one for each of its stretches.
 ///
 /// Who counts or watches sees threads: then there is none.
 #pragma once
@@ -11,6 +12,7 @@
 #include "gpu/base/work_meter.h"
 #include "gpu/csd/batch_generator.h"
 #include "gpu/csd/configuration.h"
+#include "gpu/csd/resident.h"
 #include "gpu/csd/uniform_snapshot.h"
 #include "gpu/qpu/run/batch_code.h"
 #include "gpu/qpu/run/known_textures.h"
@@ -41,6 +43,13 @@ class BatchFunction {
   uint32_t run(qpu::Thread& thread, BatchGenerator& generator, uint32_t count, uint32_t slot, Batch& batch);
   /// Of a batch.
   uint32_t instructions() const { return instructions_; }
+  /// Null, or what has stretches: then batches are for run_stretches().
+  const qpu::BatchCode* cut() const {
+    return code_ != nullptr && !code_->stretches().empty() ? code_ : nullptr;
+  }
+  /// Executes a batch up to a barrier, its end, or so many instructions, but for one stretch at least.
+  /// @param resident  has code of this program, which another worker may have found
+  qpu::Stop run_stretches(Resident& resident, uint64_t budget);
 
   /// Executed so far, of all batches.
   uint64_t executed() const { return executed_; }
@@ -48,6 +57,7 @@ class BatchFunction {
  private:
   bool look(qpu::Thread& thread, tmu::Unit& unit);
   const qpu::BatchCode* find(qpu::Thread& thread, tmu::Unit& unit);
+  void use(const qpu::BatchCode& code);
   void read_uniforms();
   void read_memory();
   bool run(const Batch& batch);

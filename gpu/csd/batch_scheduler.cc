@@ -262,6 +262,7 @@ void BatchScheduler::launch() {
     resident.tidx = tidx;
     resident.slot = launching_slot_;
     resident.started = false;
+    resident.code = nullptr;
     resident.wait = Wait::kNone;
     launch_clock_ = std::max({launch_clock_, clocks_[tidx], now_});  // the CSD launches in order
     clocks_[tidx] = launch_clock_;

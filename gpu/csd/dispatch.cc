@@ -97,6 +97,15 @@ bool dispatch(const JobContext& job, const std::array<uint32_t, 7>& cfg, bool on
     if (!station.function) station.function.emplace(job, configuration, *program, snapshot);
     return station.function->is_ready(thread, station.unit(job)) ? &*station.function : nullptr;
   };
+  engine.run_stretches = [&](Resident& resident, uint64_t budget, int worker) {
+    Station& station = stations[static_cast<size_t>(worker)];
+    if (!station.function) station.function.emplace(job, configuration, *program, snapshot);
+    host_time::ProgramScope host(host_time::Block::kComputePrograms, "compute", configuration.code);
+    const uint64_t before = resident.thread->instructions;
+    const qpu::Stop stop = station.function->run_stretches(resident, budget);
+    host.executed(resident.thread->instructions - before);
+    return stop;
+  };
   engine.went_without = [&](uint32_t batches) { program->count_batches(batches); };
   engine.place = [&](const qpu::Thread& thread) { return pc_text(*program, thread); };
   if (job.watch && job.watch->tells_clocks())

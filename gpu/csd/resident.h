@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gpu/csd/batch_generator.h"
+#include "gpu/qpu/run/batch_code.h"
 #include "gpu/qpu/run/thread.h"
 
 namespace v3d::csd {
@@ -23,6 +24,8 @@ inline constexpr uint64_t kInstructionClocks = 4;
 
 class BatchFunction;
 
+struct Resident;
+
 /// How a scheduler runs a QPU thread.
 struct Engine {
   /// Makes a new thread ready for any batch of the dispatch.
@@ -34,6 +37,8 @@ struct Engine {
   /// What executes batches in place of threads, as far as it can; it stays until the worker asks again. Null:
   /// nothing does, or not yet. @param thread  none that runs
   std::function<BatchFunction*(qpu::Thread& thread, int worker)> function;
+  /// As run(), of a batch with Resident::code, for so many instructions, but for one stretch at least.
+  std::function<qpu::Stop(Resident& resident, uint64_t budget, int worker)> run_stretches;
   /// So many batches were started for threads, where function() was asked.
   std::function<void(uint32_t batches)> went_without;
   /// Where a thread stopped, for messages. Null: its pc alone.
@@ -46,14 +51,24 @@ struct Engine {
 enum class Wait : uint8_t { kNone, kBarrier, kSwitch, kMeeting };
 
 struct Resident {
+  /// Of stretches: a value behind a cut.
+  struct Slot {
+    AlignedLanes lanes;
+  };
+
   Batch batch;
   uint32_t slot = 0;  // of its supergroup
   uint32_t tidx = 0;
   bool started = false, ended = false;
   Wait wait = Wait::kNone;
   std::unique_ptr<qpu::Thread> thread;  // from the first run to the end
-  uint64_t last_turn = 0;               // instructions
-  uint64_t last_clocks = 0;             // of that
+  /// Whose stretches execute the batch in place of the thread, of which only the count of instructions is
+  /// used; which one comes next, and their slots.
+  const qpu::BatchCode* code = nullptr;
+  uint32_t stretch = 0;
+  std::vector<Slot> slots;
+  uint64_t last_turn = 0;    // instructions
+  uint64_t last_clocks = 0;  // of that
 };
 
 /// Runs a thread that was started for a turn at most, or to the next thread switch. A turn ends where
@@ -66,10 +81,24 @@ inline qpu::Stop run_turn(qpu::Thread& thread, const Engine& engine, uint64_t tu
   return engine.run(thread, pool_slot);
 }
 
+/// The same of a batch that goes by stretches: it stops at thread switches where a barrier is.
+inline qpu::Stop run_stretches_for_turn(Resident& resident, const Engine& engine, uint64_t turn,
+                                        int pool_slot) {
+  qpu::Thread& thread = *resident.thread;
+  if (!resident.started) thread.instructions = 0;
+  resident.started = true;
+  const uint64_t before = thread.instructions;
+  const qpu::Stop stop = engine.run_stretches(resident, turn, pool_slot);
+  resident.last_turn = thread.instructions - before;
+  resident.last_clocks = kInstructionClocks * resident.last_turn;
+  return stop;
+}
+
 /// The same of a batch, which it starts if that is new.
 inline qpu::Stop run_turn(Resident& resident, const Engine& engine, uint64_t turn, uint64_t instruction_limit,
                           bool stop_at_switch, int pool_slot) {
   qpu::Thread& thread = *resident.thread;
+  if (resident.code != nullptr) return run_stretches_for_turn(resident, engine, turn, pool_slot);
   if (!resident.started) {
     engine.start(thread, resident.batch, resident.tidx);
     resident.started = true;

@@ -236,6 +236,15 @@ void SupergroupRunner::begin_supergroup(Worker& worker, int pool_slot, BatchFunc
   const uint8_t* const tidx = this->tidx(group, worker.range.begin++);
   uint64_t most = 0;
   uint32_t first = 0;
+  if (function != nullptr && function->cut() != nullptr) {
+    for (uint32_t i = 0; i < group.count; ++i) {
+      worker.generator.next(group.slot, &worker.batch);
+      place_batch(worker, i, tidx[i]);
+      group.batches[i].code = function->cut();
+      group.batches[i].slots.resize(function->cut()->slots());
+    }
+    return;
+  }
   if (function != nullptr) {
     first = function->run(spare_thread(worker), worker.generator, group.count, group.slot, worker.batch);
     turn.instructions += uint64_t{first} * function->instructions();
@@ -277,6 +286,8 @@ void SupergroupRunner::place_batch(const Worker& worker, uint32_t index, uint32_
   resident.slot = worker.group->slot;
   resident.tidx = tidx;
   resident.started = resident.ended = false;
+  resident.code = nullptr;
+  resident.stretch = 0;
   resident.wait = Wait::kNone;
 }
 

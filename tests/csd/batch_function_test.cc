@@ -196,6 +196,87 @@ class BatchFunctions : public qpu::OnTarget<std::tuple<Target, const char*>> {
     return text + "over:\n";
   }
 
+  // ---- Programs that are cut
+
+  static std::string barrier() { return "barrierid syncb ; thrsw\nnop\nnop\n"; }
+  /// Around some of a program.
+  std::string loop(Dispatch& of, const std::string& of_what) {
+    const int n = labels_++;
+    const char* goes_on = any({"anyna", "na0"});
+    std::string text;
+    switch (below(3)) {
+      case 0:  // nobody knows how often
+        of.uniforms.push_back(1 + below(5));
+        text = "ldunifrf.rf24\n";
+        break;
+      case 1:
+        text = absl::StrFormat("and rf24, rf24, 0\nadd rf24, rf24, %d\n", static_cast<int>(1 + below(5)));
+        break;
+      default:  // each batch on its own
+        text = "and rf24, rf20, 3\nadd rf24, rf24, 1\n";
+        goes_on = "na0";
+    }
+    return text + absl::StrFormat("loop%d:\n", n) + of_what +
+           absl::StrFormat("sub.pushz rf24, rf24, 1\nb.%s loop%d\nnop\nnop\nnop\n", goes_on, n);
+  }
+  /// Over what some lanes do, or whole batches.
+  std::string skip(const std::string& of_what) {
+    const int n = labels_++;
+    return absl::StrFormat("sub%s -, rf20, %s\nb.%s over%d\nnop\nnop\nnop\n", any({".pushn", ".pushc"}),
+                           value(), any({"allna", "alla", "anya", "anyna", "a0", "na0"}), n) +
+           of_what + absl::StrFormat("over%d:\n", n);
+  }
+  /// Its results come a turn later.
+  std::string pipelined(Dispatch& of) {
+    const std::string look = address(false) + "or tmua, rf21, rf21 ; thrsw\nnop\nnop\n";
+    return look + loop(of, look + absl::StrFormat("ldtmu.%s\n", value()) + operation()) +
+           absl::StrFormat("ldtmu.%s\n", value());
+  }
+  std::string indirect() {
+    return address(false) + "or unifa, rf21, rf21\nnop\nnop\nnop\n" +
+           absl::StrFormat("ldunifarf.%s\nldunifarf.%s\n", value(), value());
+  }
+  std::string piece() {
+    switch (below(5)) {
+      case 0:
+        return load(false);
+      case 1:
+        return store(false);
+      case 2:
+        return indirect();
+      default:
+        return operation() + operation();
+    }
+  }
+  std::string pieces() {
+    std::string text;
+    for (uint32_t n = 1 + below(4); n > 0; --n) text += piece();
+    return text;
+  }
+  std::string cut_body(Dispatch& of) {
+    std::string text;
+    for (uint32_t n = 2 + below(4); n > 0; --n) {
+      switch (below(5)) {
+        case 0:
+          text += barrier();
+          break;
+        case 1:
+          text += loop(of, pieces() + (one_in(2) ? skip(pieces()) : "") + pieces());
+          break;
+        case 2:
+          text += skip(pieces());
+          break;
+        case 3:
+          text += pipelined(of);
+          break;
+        default:
+          text += pieces() + barrier() + pieces();
+      }
+    }
+    return text + operation() + store(false);
+  }
+
+  int labels_ = 0;
   const chip::Profile* profile = nullptr;
   std::mt19937 random{11};
 };
@@ -324,12 +405,43 @@ TEST_P(BatchFunctions, FindUniformsThatBatchesBeforeChanged) {
   EXPECT_EQ(functions(), 1u);
 }
 
-// Barriers wait for others: threads do that.
-TEST_P(BatchFunctions, AreNoneOfProgramsWithBarriers) {
+// Programs that wait for others, or of which nobody knows how long loops are and which way lanes go.
+TEST_P(BatchFunctions, RunFromCutToCut) {
+  constexpr uint32_t kSizes[] = {64, 64, 16, 256, 24, 8};
+  for (int round = 0; round < 120; ++round) {
+    Dispatch what;
+    what.wg_size = kSizes[below(std::size(kSizes))];
+    what.workgroups = 400 / what.wg_size + 20;
+    what.uniforms = uniforms_for(what);
+    const std::string text = prologue() + cut_body(what) + "end";
+    what.code = words(text);
+    compare(what, text);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(functions(), 80u);
+}
+
+// What they reach that is not there, they reach as often as threads.
+TEST_P(BatchFunctions, MeetNoMemoryBetweenCuts) {
+  for (int round = 0; round < 20; ++round) {
+    Dispatch what;
+    what.uniforms = uniforms_for(what);
+    const std::string text = prologue() + barrier() + load(true) + store(true) + barrier() + load(true) +
+                             operation() + store(true) + "end";
+    what.code = words(text);
+    compare(what, text);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(functions(), 15u);
+}
+
+// Meetings of other kinds are for threads.
+TEST_P(BatchFunctions, AreNoneOfProgramsWithAtomics) {
   Dispatch what;
   what.uniforms = uniforms_for(what);
-  const std::string text =
-      prologue() + store(false) + "barrierid syncb ; thrsw\nnop\nnop\n" + load(false) + store(false) + "end";
+  what.uniforms.push_back(0xffffff87);  // adds
+  const std::string text = prologue() + barrier() + "or tmud, rf10, rf10\n" + address(false) +
+                           "or tmuau, rf21, rf21\ntmuwt -\nend";
   what.code = words(text);
   compare(what, text);
   EXPECT_EQ(functions(), 0u);

@@ -55,7 +55,7 @@ struct Node {
 
 /// Whether it is stored at the guard or the finish before it.
 inline bool is_stored(Op op) { return op >= Op::kStore; }
-inline bool leaves(Op op) { return op == Op::kGuard || op == Op::kFinish; }
+inline bool leaves(Op op) { return op == Op::kGuard || op == Op::kFinish || op == Op::kLead; }
 
 class Graph {
  public:

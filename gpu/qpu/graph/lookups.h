@@ -37,6 +37,9 @@ class Lookups {
   /// The result of another access, behind those that wait. @return  false: there is no room
   bool add_result(Value v);
   bool has_parameters() const { return next_.written != 0; }
+  bool is_configured() const { return num_config_ != 0; }
+  /// Results that wait, in their order.
+  const std::deque<Value>& results() const { return results_; }
   /// Those that take part in a lookup. @param per_pixel  lanes without a sample do not
   Value lanes(bool per_pixel) const;
 

@@ -21,6 +21,12 @@ void MemoryAccesses::store(Value address, Value data, Value lanes, uint32_t offs
   has_stored_ = true;
 }
 
+Value MemoryAccesses::load_word(Value address, uint32_t offset) {
+  const Value at = address + kHalfTheSpace;
+  return {&graph_,
+          graph_.make({.op = Op::kLoadWord, .operands = {at.id, kNoNode, kNoNode}, .immediate = offset})};
+}
+
 const char* MemoryAccesses::access(uint8_t configuration, Value address, Value lanes, Loaded& loaded) {
   const std::vector<Value> data = take_data();
   const tmu::GeneralType& type = tmu::kGeneralTypes[configuration & 7];

@@ -22,6 +22,7 @@ class MemoryAccesses {
     if (data_.size() < kMostWords) data_.push_back(v);
   }
   std::vector<Value> take_data();
+  bool has_data() const { return !data_.empty(); }
 
   struct Loaded {
     std::array<Value, kMostWords> words;
@@ -33,6 +34,8 @@ class MemoryAccesses {
   /// @param address  and half the address space, as of `gather`
   void store(Value address, Value data, Value lanes, uint32_t offset);
   bool has_stored() const { return has_stored_; }
+  /// The word at an address that is the same for all lanes, or lane 0's: and `offset`.
+  Value load_word(Value address, uint32_t offset);
 
  private:
   Graph& graph_;

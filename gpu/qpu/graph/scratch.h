@@ -28,6 +28,7 @@ class Scratch {
   // ---- Configuration: a byte for each access, then ones
 
   void configure(uint32_t word) { config_ = word; }
+  bool is_configured() const { return config_ != ~0u; }
   /// Of the access that follows.
   uint8_t take_configuration();
 

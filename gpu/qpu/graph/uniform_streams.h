@@ -24,6 +24,13 @@ class UniformStreams {
   /// Takes a word. @return  its number
   uint32_t take();
   Value next() { return word(take()); }
+  uint32_t position() const { return position_; }
+  /// That of the branch under way, if it changes it.
+  std::optional<uint32_t> target() const { return target_; }
+  void go_on_at(uint32_t position, std::optional<uint32_t> target) {
+    position_ = position;
+    target_ = target;
+  }
   /// How many words there are up to the last one that was taken.
   uint32_t count() const { return count_; }
 

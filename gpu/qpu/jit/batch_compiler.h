@@ -20,6 +20,7 @@ class BatchFunctions : public BatchCompiler, public ProgramFunctions {
   BatchFunctions(Target target, uint32_t batches_before);
 
   uint32_t batches_before() const override { return batches_before_; }
+  bool knows_all(const Program& program, Memory memory, bool final_section) override;
   std::unique_ptr<const BlockLookups> find_lookups(const Program& program, Memory memory,
                                                    bool final_section) override;
   std::unique_ptr<const BatchCode> compile(const Program& program, Memory memory, bool final_section,

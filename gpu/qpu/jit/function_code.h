@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,19 +22,26 @@ namespace v3d::qpu::jit {
 /// Of an instruction that becomes part of a graph, in the units of a WorkMeter.
 inline constexpr uint32_t kGraphCompileCost = 1000;
 
-/// One function of the host.
+/// Functions of the host, one after the other.
 struct FunctionCode {
   std::optional<CodeMemory> memory{};  ///< empty: the host refuses memory, it would be too large, or:
   const char* missing = nullptr;       ///< an operation that has no code
+  std::vector<size_t> begins{};        ///< in memory, by graph
 };
-/// @param make  code of the graph, if all of its operations have some; empty: it cannot be made
-FunctionCode function_of(Target target, const graph::Graph& graph,
-                         absl::FunctionRef<std::vector<uint8_t>()> make);
+/// @param make  code of a graph, if all of its operations have some; empty: it cannot be made
+FunctionCode functions_of(Target target, std::span<const graph::Graph* const> graphs,
+                          absl::FunctionRef<std::vector<uint8_t>(const graph::Graph&)> make);
+
+/// Words of a program that becomes functions: longer ones have none. What executes its instructions each once
+/// has fewer.
+inline constexpr size_t kMostWords = 320, kMostWordsOfBatches = 1024;
 
 /// The program from its entry on, as far as it is read word by word.
 /// @param words  those that it was made of are appended
+/// @param is_unknown  set where it goes on in pages to which execution has not come
 flow::Flow straight_flow(const Program& program, Memory memory, bool final_section,
-                         std::vector<uint64_t>& words);
+                         std::vector<uint64_t>& words, size_t most_words = kMostWords,
+                         bool* is_unknown = nullptr);
 
 /// Behind the text of a compiler's statistics.
 void append_missing(std::string& text, uint64_t without_code, const char* operation);

@@ -31,7 +31,14 @@ struct CompiledProgram {
   CodeMemory memory;
   OfGraph graph;
   std::vector<uint64_t> words;  ///< of the program, from its entry on
+  std::vector<size_t> begins;   ///< of its functions
 };
+
+/// Those of what a program becomes, each a function.
+template <typename OfGraph>
+std::vector<const graph::Graph*> graphs_of(const OfGraph& of) {
+  return {&of.graph};
+}
 
 /// What all functions of programs tell of themselves. @tparam Code  as BlockCode
 template <typename Code>
@@ -82,7 +89,8 @@ class ProgramFunctions {
     const char* what;
     const char* code;
   };
-  ProgramFunctions(Target target, Names names) : target_(target), names_(names) {}
+  ProgramFunctions(Target target, Names names, size_t most_words = kMostWords)
+      : target_(target), names_(names), most_words_(most_words) {}
 
   /// @param make_graph  (flow, &why): empty, and why
   /// @param make_code   (target, graph)
@@ -93,7 +101,7 @@ class ProgramFunctions {
     const host_time::Scope host(host_time::Block::kCompiling);
     const auto begin = std::chrono::steady_clock::now();
     std::vector<uint64_t> words;
-    const flow::Flow flow = straight_flow(program, memory, final_section, words);
+    const flow::Flow flow = straight_flow(program, memory, final_section, words, most_words_);
     g_longest_compiled.note(static_cast<uint32_t>(words.size()) * kGraphCompileCost);
     const char* why = nullptr;
     std::optional<OfGraph> graph = make_graph(flow, &why);
@@ -102,14 +110,17 @@ class ProgramFunctions {
       return {};
     }
     g_longest_compiled.note(graph->instructions * kGraphCompileCost);
-    FunctionCode code = function_of(target_, graph->graph, [&] { return make_code(target_, graph->graph); });
-    describe(program, graph::to_text(graph->graph));
+    const std::vector<const graph::Graph*> graphs = graphs_of(*graph);
+    FunctionCode code =
+        functions_of(target_, graphs, [&](const graph::Graph& of) { return make_code(target_, of); });
+    for (const graph::Graph* of : graphs) describe(program, graph::to_text(*of));
     counters_.count(code, graph->instructions, begin, &Statistics::functions, &Statistics::others);
     if (!code.memory) return {};
     if (listener_)
       listener_(*code.memory, absl::StrFormat("%s of QPU program at 0x%08x, %d instructions", names_.code,
                                               program.entry(), graph->instructions));
-    return CompiledProgram<OfGraph>{*std::move(code.memory), *std::move(graph), std::move(words)};
+    return CompiledProgram<OfGraph>{*std::move(code.memory), *std::move(graph), std::move(words),
+                                    std::move(code.begins)};
   }
   /// What programs with functions take of draws, or dispatches. Null: the program has none.
   /// @param finder  (flow, &why): empty, and why
@@ -119,7 +130,7 @@ class ProgramFunctions {
     const host_time::Scope host(host_time::Block::kCompiling);
     const auto begin = std::chrono::steady_clock::now();
     std::vector<uint64_t> words;
-    const flow::Flow flow = straight_flow(program, memory, final_section, words);
+    const flow::Flow flow = straight_flow(program, memory, final_section, words, most_words_);
     const char* why = nullptr;
     std::optional<BlockLookups> found = finder(flow, &why);
     if (!found) {
@@ -137,6 +148,7 @@ class ProgramFunctions {
 
   const Target target_;
   const Names names_;
+  const size_t most_words_;
   std::function<void(const CodeMemory&, const std::string&)> listener_;
   std::function<void(const std::string&)> lister_;
   FunctionCounters<Statistics> counters_;

@@ -47,8 +47,10 @@ std::unique_ptr<const vc4::RunCode> GraphCompiler::compile(const vc4::Stretch& s
   if (lister_)
     lister_(absl::StrFormat("graph of %d instructions at 0x%08x:\n%s", steps, stretch.address,
                             graph::to_text(graph)));
-  FunctionCode code =
-      function_of(target_, graph, [&] { return make_run_code(target_, graph, stretch.address, is_sure); });
+  const graph::Graph* const graphs[] = {&graph};
+  FunctionCode code = functions_of(target_, graphs, [&](const graph::Graph& of) {
+    return make_run_code(target_, of, stretch.address, is_sure);
+  });
   counters_->count(code, steps, begin, &Statistics::runs, &Statistics::refused);
   if (!code.memory) return nullptr;
   if (listener_)

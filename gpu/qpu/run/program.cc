@@ -181,6 +181,9 @@ const VertexCode* Program::vertices(Memory memory, bool final_section) const {
 const BlockLookups* Program::batch_lookups(Memory memory, bool final_section) const {
   BatchCompiler* const compiler = compiler_ ? compiler_->batch_compiler() : nullptr;
   if (!compiler) return nullptr;
+  const Made<BlockLookups>& made = batch_lookups_[final_section];
+  if (!made.is_known.load(std::memory_order_acquire) && !compiler->knows_all(*this, memory, final_section))
+    return nullptr;
   return make_once(batch_lookups_[final_section], compiler->batches_before(),
                    [&] { return compiler->find_lookups(*this, memory, final_section); });
 }

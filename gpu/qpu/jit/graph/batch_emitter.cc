@@ -5,6 +5,7 @@
 
 #include "gpu/qpu/graph/program_front_end.h"
 #include "gpu/qpu/jit/graph/frame.h"
+#include "gpu/qpu/jit/graph/stored.h"
 #include "gpu/qpu/run/batch_code.h"
 
 namespace v3d::qpu::jit {
@@ -18,7 +19,9 @@ using Xbyak::Zmm;
 
 constexpr int kUnitsOfAvx512 = 30, kUnitsOfAvx2 = 7;
 
-const Reg64 kRun(Xbyak::Operand::RDI), kUniformWords(Xbyak::Operand::RSI);
+const Reg64 kRun(Xbyak::Operand::RDI), kUniformWords(Xbyak::Operand::RSI),
+    kBatchValues(Xbyak::Operand::R11),  // BatchRun::slots
+    kWordAddress(Xbyak::Operand::RBX);  // of load_word: the distance of the address from the middle of memory
 const Opmask kLanesLeft(3);
 
 constexpr int kStoredAddresses = kOperands, kStoredWords = kOperands + kLaneBytes;
@@ -35,29 +38,34 @@ BatchEmitter::BatchEmitter(const graph::Graph& graph, Width width, void* buffer,
 void BatchEmitter::begin() {
   push(rbp);
   mov(rbp, rsp);
+  push(rbx);
   sub(rsp, 0x7fffffff);
   frame_at_ = getSize() - 4;
   and_(rsp, -kLaneBytes);
   mov(kUniformWords, ptr[V3D_MEMBER(uniforms)]);
   mov(kTextures, ptr[V3D_MEMBER(textures)]);
   mov(kMiddleOfMemory, ptr[V3D_MEMBER(middle_of_memory)]);
+  mov(kBatchValues, ptr[V3D_MEMBER(slots)]);
+  L(again_);
 }
 
 void BatchEmitter::end() {
-  Xbyak::Label leave;
-  mov(eax, 1);
-  L(leave);
-  mov(rsp, rbp);
+  if (!leads_) mov(eax, 1);
+  L(leave_);
+  lea(rsp, ptr[rbp - static_cast<int>(sizeof(uint64_t))]);
+  pop(rbx);
   pop(rbp);
   vzeroupper();
   ret();
+  if (!expects_) return;
   L(other_way_);
   xor_(eax, eax);
-  jmp(leave, T_NEAR);
+  jmp(leave_, T_NEAR);
 }
 
 Xbyak::Address BatchEmitter::home_of(const Node& node, int part, bool spreads) {
   if (node.op == Op::kTextureWord) return texture_word(node, spreads);
+  if (node.op == Op::kLoad) return ptr[kBatchValues + static_cast<int>(node.immediate) + 32 * part];
   if (node.op == Op::kPayload)
     return ptr[V3D_MEMBER(payload) + static_cast<int>(node.immediate) * kLaneBytes + 32 * part];
   const Xbyak::RegExp at =
@@ -66,13 +74,82 @@ Xbyak::Address BatchEmitter::home_of(const Node& node, int part, bool spreads) {
 }
 
 void BatchEmitter::expect(const Node& node) {
+  expects_ = true;
   mask_to(edx, node.operands[0]);
   consume(node);
   test(edx, edx);
   node.immediate == graph::kExpectSome ? jz(other_way_, T_NEAR) : jnz(other_way_, T_NEAR);
 }
 
+// ---- The end of a stretch
+
+/// Where the stretch leads to is in eax then. What is stored stands behind the node.
+void BatchEmitter::lead(const Node& node) {
+  leads_ = true;
+  uint32_t some = node.immediate & 0xffff, none = node.immediate >> 16;
+  if (graph_.is_constant(node.operands[0]))
+    some = none = graph_.is_constant(node.operands[0], 0) ? none : some;
+  else if (some != none)
+    mask_to(edx, node.operands[0]);
+  store_all(node);
+  mov(eax, some & ~kStretchAgain);
+  if (some != none) {
+    mov(ecx, none & ~kStretchAgain);
+    test(edx, edx);
+    cmovz(eax, ecx);
+  }
+  if (((some | none) & kStretchAgain) != 0) {
+    const uint32_t own = (some & kStretchAgain) != 0 ? some : none;
+    dec(dword[V3D_MEMBER(turns)]);
+    jz(leave_, T_NEAR);
+    cmp(eax, own & ~kStretchAgain);
+    je(again_, T_NEAR);
+  }
+  consume(node);
+}
+
+void BatchEmitter::store_all(const Node& node) {
+  std::vector<Stored> values = stored_at(graph_, node, places_);
+  copy_replaced(graph_, values, [&](const Stored& what) {
+    const auto copy = static_cast<int16_t>(num_slots_++);
+    for (int p = 0; p < parts_; ++p) {
+      vmovups(scratch(0), stands_at(what.node->operands[0], p, false));
+      vmovaps(slot(copy, p), scratch(0));
+    }
+    return copy;
+  });
+  for (const Stored& what : values) {
+    for (int p = 0; p < parts_; ++p) {
+      const Xbyak::Address to = ptr[kBatchValues + static_cast<int>(what.node->immediate) + 32 * p];
+      if (what.place.unit >= 0) {
+        vmovups(to, vector(what.place.unit, p));
+        continue;
+      }
+      const Id id = what.node->operands[0];
+      const bool is_spread = wide_ && what.place.slot < 0 && is_everywhere(id);
+      const Xbyak::Address from = what.place.slot >= 0 ? slot(what.place.slot, p) : stands_at(id, p, false);
+      is_spread ? vpbroadcastd(scratch(0), from) : vmovups(scratch(0), from);
+      vmovups(to, scratch(0));
+    }
+    consume(*what.node);
+  }
+}
+
 // ---- Memory
+
+/// The word at lane 0's address, in all lanes.
+void BatchEmitter::load_word(const Node& node) {
+  const Id address = node.operands[0];
+  if (word_address_ != address) {
+    vmovd(kWordAddress.cvt32(), Xmm(vector(in_register(address), 0).getIdx()));
+    movsxd(kWordAddress, kWordAddress.cvt32());
+    word_address_ = address;
+  }
+  Xbyak::RegExp at = kMiddleOfMemory + kWordAddress;
+  const int to = result(node);
+  vbroadcastss(vector(to, 0), ptr[at + static_cast<int>(node.immediate)]);
+  if (!wide_) vmovaps(vector(to, 1), vector(to, 0));
+}
 
 /// Goes on where all lanes take part, and their words stand side by side, in their order.
 /// @param lanes  the unit of the mask; below 0: all
@@ -103,6 +180,30 @@ void BatchEmitter::is_line(int address, int lanes, Xbyak::Label& other) {
   jne(other, T_NEAR);
 }
 
+/// Goes on where all lanes take part, with one address. @param lanes  as above
+void BatchEmitter::is_one(int address, int lanes, Xbyak::Label& other) {
+  const Vector first = vector(address, 0);
+  vpbroadcastd(scratch(0), Xmm(first.getIdx()));
+  if (wide_) {
+    if (lanes >= 0) {
+      vpmovd2m(k1, vector(lanes, 0));
+      vpcmpeqd(k1 | k1, scratch(0), first);
+    } else {
+      vpcmpeqd(k1, scratch(0), first);
+    }
+    kortestw(k1, k1);
+    jnc(other, T_NEAR);
+    return;
+  }
+  vpcmpeqd(scratch(1), scratch(0), vector(address, 1));
+  vpcmpeqd(scratch(0), scratch(0), first);
+  vpand(scratch(0), scratch(0), scratch(1));
+  for (int p = 0; p < parts_ && lanes >= 0; ++p) vpand(scratch(0), scratch(0), vector(lanes, p));
+  vpmovmskb(eax, Ymm(scratch(0).getIdx()));
+  cmp(eax, -1);
+  jne(other, T_NEAR);
+}
+
 /// The distance of the first lane's word from the middle of memory to rax.
 void BatchEmitter::first_address(int address, uint32_t offset) {
   vmovd(eax, Xmm(vector(address, 0).getIdx()));
@@ -124,12 +225,18 @@ int BatchEmitter::unit_of_lanes(Id mask) { return graph_.is_constant(mask, ~0u) 
 void BatchEmitter::load_memory(const Node& node) {
   const int address = in_register(node.operands[0]), lanes = unit_of_lanes(node.operands[1]);
   const int to = result(node, true);
-  Xbyak::Label other, done;
+  Xbyak::Label other, different, done;
   is_line(address, lanes, other);
   first_address(address, node.immediate);
   for (int p = 0; p < parts_; ++p) vmovups(vector(to, p), ptr[kMiddleOfMemory + rax + 32 * p]);
   jmp(done, T_NEAR);
   L(other);
+  is_one(address, lanes, different);
+  first_address(address, node.immediate);
+  vbroadcastss(vector(to, 0), ptr[kMiddleOfMemory + rax]);
+  if (!wide_) vmovaps(vector(to, 1), vector(to, 0));
+  jmp(done, T_NEAR);
+  L(different);
   gather_words(node, address, lanes, to);
   L(done);
 }
@@ -207,8 +314,12 @@ void BatchEmitter::emit_own(const Node& node) {
       return expect(node);
     case Op::kLoadMemory:
       return load_memory(node);
+    case Op::kLoadWord:
+      return load_word(node);
     case Op::kStoreMemory:
       return store_memory(node);
+    case Op::kLead:
+      return lead(node);
     default:  // sources, which are loaded where they are needed
       return;
   }

@@ -1,4 +1,5 @@
-/// A BatchEmitter makes a function of the host of the graph of a batch of a dispatch: a BatchFn.
+/// A BatchEmitter makes a function of the host of the graph of a batch of a dispatch, or of a stretch of it:
+/// a BatchFn.
 #pragma once
 
 #include <cstddef>
@@ -21,18 +22,25 @@ class BatchEmitter final : public GraphEmitter {
   void own_data() override;
 
   void expect(const Node& node);
+  void lead(const Node& node);
+  void store_all(const Node& node);
+  void load_word(const Node& node);
   void load_memory(const Node& node);
   void store_memory(const Node& node);
   int unit_of_lanes(Id mask);
   void is_line(int address, int lanes, Xbyak::Label& other);
+  void is_one(int address, int lanes, Xbyak::Label& other);
   void first_address(int address, uint32_t offset);
   void moved(int part, int address, uint32_t offset);
   void gather_words(const Node& node, int address, int lanes, int to);
   void scatter_words(const Node& node, int address, int data);
 
   Xbyak::Label other_way_;  // for a thread
+  Xbyak::Label again_, leave_;
   Xbyak::Label distances_;  // of words side by side
   bool uses_distances_ = false;
+  bool expects_ = false, leads_ = false;
+  Id word_address_ = graph::kNoNode;  // whose distance is in kWordAddress
 };
 
 }  // namespace v3d::qpu::jit

@@ -120,7 +120,7 @@ GraphEmitter::Last GraphEmitter::last_operand(Id id, bool spreads) {
   const Place& place = places_[id];
   const bool spread = is_word(id), is_constant = spread || is_everywhere(id);
   const bool may_stay = place.unit < 0 && (!is_constant || (wide_ ? spreads : !spread));
-  if (may_stay && (is_constant || is_last_use(id))) return {id, -1};
+  if (may_stay && (is_constant || is_last_use(id) || is_needed_late(id))) return {id, -1};
   return {id, in_register(id)};
 }
 

@@ -156,6 +156,16 @@ int RegisterScan::new_unit() {
   return best;
 }
 
+bool RegisterScan::is_needed_late(Id id) const {
+  const uint32_t needed = uses_.after_next(id);
+  for (int unit = 0; unit < num_units_; ++unit) {
+    if (locked_ >> unit & 1) continue;
+    const Id held = held_[static_cast<size_t>(unit)];
+    if (held == kNoNode || uses_.next(held) > needed) return false;
+  }
+  return true;
+}
+
 int RegisterScan::in_register(Id id) {
   Place& place = places_[id];
   if (place.unit < 0) {

@@ -66,6 +66,9 @@ class RegisterScan {
   void consume(const graph::Node& node);
   /// Whether nothing but the node that is emitted needs it.
   bool is_last_use(Id id) const { return uses_.after_next(id) == Uses::kNever; }
+  /// Whether all that registers hold is needed sooner than it is after this use: its register would be given
+  /// up before.
+  bool is_needed_late(Id id) const;
   /// Nothing is in registers then.
   void vacate_all();
   /// Around the code of a region, which may be left out (Op::kWhen): registers are the same behind it,
