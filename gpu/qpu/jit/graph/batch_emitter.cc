@@ -1,5 +1,6 @@
 #include "gpu/qpu/jit/graph/batch_emitter.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,6 +19,8 @@ using Xbyak::Ymm;
 using Xbyak::Zmm;
 
 constexpr int kUnitsOfAvx512 = 30, kUnitsOfAvx2 = 7;
+/// At a time: words of a vector.
+constexpr size_t kMostLoads = 4;
 
 const Reg64 kRun(Xbyak::Operand::RDI), kUniformWords(Xbyak::Operand::RSI),
     kBatchValues(Xbyak::Operand::R11),  // BatchRun::slots
@@ -222,22 +225,39 @@ void BatchEmitter::moved(int part, int address, uint32_t offset) {
 /// The unit of a mask. @return  below 0: it holds in all lanes
 int BatchEmitter::unit_of_lanes(Id mask) { return graph_.is_constant(mask, ~0u) ? -1 : in_register(mask); }
 
+/// Those that follow with the same address are done with it: how their words stand is found out once.
 void BatchEmitter::load_memory(const Node& node) {
+  if (&node < loaded_until_) return;
   const int address = in_register(node.operands[0]), lanes = unit_of_lanes(node.operands[1]);
-  const int to = result(node, true);
+  std::array<int, kMostLoads> to;
+  size_t count = 0;
+  const Node* const end = graph_.nodes().data() + graph_.nodes().size();
+  for (loaded_until_ = &node; loaded_until_ != end && count < kMostLoads; ++loaded_until_) {
+    const Node& next = *loaded_until_;
+    if (next.op != Op::kLoadMemory || next.operands[0] != node.operands[0] ||
+        next.operands[1] != node.operands[1])
+      break;
+    to[count++] = result(next, true);
+  }
+  const auto place = [&](size_t n) {
+    return kMiddleOfMemory + rax + static_cast<int>((&node)[n].immediate - node.immediate);
+  };
   Xbyak::Label other, different, done;
   is_line(address, lanes, other);
   first_address(address, node.immediate);
-  for (int p = 0; p < parts_; ++p) vmovups(vector(to, p), ptr[kMiddleOfMemory + rax + 32 * p]);
+  for (size_t n = 0; n < count; ++n)
+    for (int p = 0; p < parts_; ++p) vmovups(vector(to[n], p), ptr[place(n) + 32 * p]);
   jmp(done, T_NEAR);
   L(other);
   is_one(address, lanes, different);
   first_address(address, node.immediate);
-  vbroadcastss(vector(to, 0), ptr[kMiddleOfMemory + rax]);
-  if (!wide_) vmovaps(vector(to, 1), vector(to, 0));
+  for (size_t n = 0; n < count; ++n) {
+    vbroadcastss(vector(to[n], 0), ptr[place(n)]);
+    if (!wide_) vmovaps(vector(to[n], 1), vector(to[n], 0));
+  }
   jmp(done, T_NEAR);
   L(different);
-  gather_words(node, address, lanes, to);
+  for (size_t n = 0; n < count; ++n) gather_words((&node)[n], address, lanes, to[n]);
   L(done);
 }
 

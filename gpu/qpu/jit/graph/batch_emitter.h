@@ -39,6 +39,7 @@ class BatchEmitter final : public GraphEmitter {
   Xbyak::Label again_, leave_;
   Xbyak::Label distances_;  // of words side by side
   bool uses_distances_ = false;
+  const Node* loaded_until_ = nullptr;  // what comes before is done
   bool expects_ = false, leads_ = false;
   Id word_address_ = graph::kNoNode;  // whose distance is in kWordAddress
 };
