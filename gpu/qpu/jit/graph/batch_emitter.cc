@@ -1,8 +1,10 @@
 #include "gpu/qpu/jit/graph/batch_emitter.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <set>
 
 #include "gpu/qpu/graph/program_front_end.h"
 #include "gpu/qpu/jit/graph/frame.h"
@@ -21,10 +23,14 @@ using Xbyak::Zmm;
 constexpr int kUnitsOfAvx512 = 30, kUnitsOfAvx2 = 7;
 /// At a time: words of a vector.
 constexpr size_t kMostLoads = 4;
+/// Where the words probably stand that the next turn of a loop reads by an address.
+constexpr int kNextWords = 128;
 
 const Reg64 kRun(Xbyak::Operand::RDI), kUniformWords(Xbyak::Operand::RSI),
-    kBatchValues(Xbyak::Operand::R11),  // BatchRun::slots
-    kWordAddress(Xbyak::Operand::RBX);  // of load_word: the distance of the address from the middle of memory
+    kBatchValues(Xbyak::Operand::R11);  // BatchRun::slots
+/// Of load_word: distances of addresses from the middle of memory.
+const std::array<Reg64, 4> kWordAddresses = {Reg64(Xbyak::Operand::RBX), Reg64(Xbyak::Operand::R12),
+                                             Reg64(Xbyak::Operand::R13), Reg64(Xbyak::Operand::R14)};
 const Opmask kLanesLeft(3);
 
 constexpr int kStoredAddresses = kOperands, kStoredWords = kOperands + kLaneBytes;
@@ -36,12 +42,17 @@ constexpr int kStoredAddresses = kOperands, kStoredWords = kOperands + kLaneByte
 BatchEmitter::BatchEmitter(const graph::Graph& graph, Width width, void* buffer, size_t bytes)
     : GraphEmitter(graph, width, width == Width::kAvx512 ? kUnitsOfAvx512 : kUnitsOfAvx2, buffer, bytes) {
   uniforms_are_spread_ = true;
+  word_addresses_.fill(graph::kNoNode);
+  find_steps();
 }
 
 void BatchEmitter::begin() {
   push(rbp);
   mov(rbp, rsp);
-  push(rbx);
+  const auto& nodes = graph_.nodes();
+  loads_words_ = std::any_of(nodes.begin(), nodes.end(), [](const Node& n) { return n.op == Op::kLoadWord; });
+  for (const Reg64& r : kWordAddresses)
+    if (loads_words_) push(r);
   sub(rsp, 0x7fffffff);
   frame_at_ = getSize() - 4;
   and_(rsp, -kLaneBytes);
@@ -55,8 +66,11 @@ void BatchEmitter::begin() {
 void BatchEmitter::end() {
   if (!leads_) mov(eax, 1);
   L(leave_);
-  lea(rsp, ptr[rbp - static_cast<int>(sizeof(uint64_t))]);
-  pop(rbx);
+  if (loads_words_)
+    lea(rsp, ptr[rbp - static_cast<int>(kWordAddresses.size() * sizeof(uint64_t))]);
+  else
+    mov(rsp, rbp);
+  for (size_t n = kWordAddresses.size(); loads_words_ && n-- > 0;) pop(kWordAddresses[n]);
   pop(rbp);
   vzeroupper();
   ret();
@@ -143,14 +157,17 @@ void BatchEmitter::store_all(const Node& node) {
 /// The word at lane 0's address, in all lanes.
 void BatchEmitter::load_word(const Node& node) {
   const Id address = node.operands[0];
-  if (word_address_ != address) {
-    vmovd(kWordAddress.cvt32(), Xmm(vector(in_register(address), 0).getIdx()));
-    movsxd(kWordAddress, kWordAddress.cvt32());
-    word_address_ = address;
+  auto n = static_cast<size_t>(std::find(word_addresses_.begin(), word_addresses_.end(), address) -
+                               word_addresses_.begin());
+  if (n == word_addresses_.size()) {
+    n = next_word_address_++ % word_addresses_.size();
+    vmovd(kWordAddresses[n].cvt32(), Xmm(vector(in_register(address), 0).getIdx()));
+    movsxd(kWordAddresses[n], kWordAddresses[n].cvt32());
+    word_addresses_[n] = address;
+    if (!steps_.empty()) prefetcht0(ptr[kMiddleOfMemory + kWordAddresses[n] + kNextWords]);
   }
-  Xbyak::RegExp at = kMiddleOfMemory + kWordAddress;
   const int to = result(node);
-  vbroadcastss(vector(to, 0), ptr[at + static_cast<int>(node.immediate)]);
+  vbroadcastss(vector(to, 0), ptr[kMiddleOfMemory + kWordAddresses[n] + static_cast<int>(node.immediate)]);
   if (!wide_) vmovaps(vector(to, 1), vector(to, 0));
 }
 
@@ -225,6 +242,46 @@ void BatchEmitter::moved(int part, int address, uint32_t offset) {
 /// The unit of a mask. @return  below 0: it holds in all lanes
 int BatchEmitter::unit_of_lanes(Id mask) { return graph_.is_constant(mask, ~0u) ? -1 : in_register(mask); }
 
+/// What the address is made of (MemoryAccesses::access).
+BatchEmitter::Id BatchEmitter::base_of(const Node& load) const {
+  Id id = load.operands[0];
+  for (const Op op : {Op::kAdd, Op::kAnd})
+    if (graph_[id].op == op && graph_.is_constant(graph_[id].operands[1])) id = graph_[id].operands[0];
+  return id;
+}
+
+/// In a loop a column of a matrix, say: lines so far apart that the host does not fetch them on its own.
+void BatchEmitter::find_steps() {
+  const auto& nodes = graph_.nodes();
+  const bool is_loop = std::any_of(nodes.begin(), nodes.end(), [](const Node& node) {
+    return node.op == Op::kLead && ((node.immediate | node.immediate >> 16) & kStretchAgain) != 0;
+  });
+  if (!is_loop) return;
+  std::set<Id> bases;
+  for (const Node& node : nodes) {
+    if (node.op != Op::kLoadMemory) continue;
+    const Id base = base_of(node);
+    bases.insert(base);
+    const Node& sum = graph_[base];
+    if (sum.op != Op::kAdd) continue;
+    for (const int n : {0, 1})
+      if (graph_[sum.operands[n]].op == Op::kUniformWord && bases.contains(sum.operands[1 - n]))
+        steps_[id_of(node)] = sum.operands[n];
+  }
+}
+
+/// The distance from the middle of memory is in rax.
+void BatchEmitter::fetch_ahead(const Node& load) {
+  constexpr int kStepsLog2 = 5;  // so many steps
+  const auto step = steps_.find(id_of(load));
+  if (step == steps_.end()) return;
+  movsxd(rcx, dword[kUniformWords +
+                    static_cast<int>(graph_[step->second].immediate) * static_cast<int>(sizeof(SpreadWord))]);
+  shl(rcx, kStepsLog2);
+  add(rcx, kMiddleOfMemory);
+  prefetcht0(ptr[rcx + rax]);
+}
+
 /// Those that follow with the same address are done with it: how their words stand is found out once.
 void BatchEmitter::load_memory(const Node& node) {
   if (&node < loaded_until_) return;
@@ -247,6 +304,7 @@ void BatchEmitter::load_memory(const Node& node) {
   first_address(address, node.immediate);
   for (size_t n = 0; n < count; ++n)
     for (int p = 0; p < parts_; ++p) vmovups(vector(to[n], p), ptr[place(n) + 32 * p]);
+  fetch_ahead(node);
   jmp(done, T_NEAR);
   L(other);
   is_one(address, lanes, different);

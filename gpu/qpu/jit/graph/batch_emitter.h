@@ -2,7 +2,9 @@
 /// a BatchFn.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <map>
 
 #include "gpu/qpu/jit/graph/emitter.h"
 
@@ -29,6 +31,9 @@ class BatchEmitter final : public GraphEmitter {
   void store_memory(const Node& node);
   int unit_of_lanes(Id mask);
   void is_line(int address, int lanes, Xbyak::Label& other);
+  Id base_of(const Node& load) const;
+  void find_steps();
+  void fetch_ahead(const Node& load);
   void is_one(int address, int lanes, Xbyak::Label& other);
   void first_address(int address, uint32_t offset);
   void moved(int part, int address, uint32_t offset);
@@ -39,9 +44,12 @@ class BatchEmitter final : public GraphEmitter {
   Xbyak::Label again_, leave_;
   Xbyak::Label distances_;  // of words side by side
   bool uses_distances_ = false;
+  std::map<Id, Id> steps_;              // of loads: the uniform by which their address is that of one before
   const Node* loaded_until_ = nullptr;  // what comes before is done
   bool expects_ = false, leads_ = false;
-  Id word_address_ = graph::kNoNode;  // whose distance is in kWordAddress
+  bool loads_words_ = false;
+  std::array<Id, 4> word_addresses_;  // whose distances are in registers
+  size_t next_word_address_ = 0;
 };
 
 }  // namespace v3d::qpu::jit

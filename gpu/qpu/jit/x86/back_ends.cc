@@ -15,6 +15,7 @@
 
 #include "gpu/base/log.h"
 #include "gpu/qpu/flow/flow.h"
+#include "gpu/qpu/graph/interleave.h"
 #include "gpu/qpu/jit/avx2/emitter.h"
 #include "gpu/qpu/jit/avx512/emitter.h"
 #include "gpu/qpu/jit/code/listing.h"
@@ -93,6 +94,9 @@ bool with_room(size_t bytes, Fn emit) {
   return false;
 }
 
+/// Sums that are done side by side: of AVX2 a value is two registers, and there are few.
+constexpr size_t kChainsOfAvx512 = 4, kChainsOfAvx2 = 2;
+
 Width width_of(Target target) { return target == Target::kAvx512 ? Width::kAvx512 : Width::kAvx2; }
 
 /// Of an emitter that is made with `arguments`.
@@ -148,7 +152,9 @@ std::vector<uint8_t> make_block_code(Target target, const graph::Graph& graph) {
 }
 
 std::vector<uint8_t> make_batch_code(Target target, const graph::Graph& graph) {
-  return code_of<BatchEmitter>(graph, width_of(target));
+  const Width width = width_of(target);
+  const size_t chains = width == Width::kAvx512 ? kChainsOfAvx512 : kChainsOfAvx2;
+  return code_of<BatchEmitter>(graph::interleaved(graph, chains), width);
 }
 
 std::vector<uint8_t> make_vertex_code(Target target, const graph::Graph& graph) {
