@@ -65,8 +65,8 @@ const qpu::BatchCode* BatchFunction::find(qpu::Thread& thread, tmu::Unit& unit) 
   thread.tmu = &unit;
   textures_.describe(
       *found, unit, [this](uint32_t n) { return uniform(n); }, key_.lookups);
-  key_.known.clear();
-  for (const uint16_t number : found->known) key_.known.push_back({number, uniform(number)});
+  qpu::read_known(
+      *found, [this](uint32_t n) { return uniform(n); }, key_.known);
   key_.is_whole = configuration_.wg_size % kLanes == 0;
   return program_.batches(job_.memory, final_section, key_);
 }

@@ -165,10 +165,10 @@ void BlockFunctions::describe_lookups(const qpu::BlockLookups& found) {
 }
 
 void BlockFunctions::read_known(const qpu::BlockLookups& found) {
-  key_.known.clear();
-  if (found.known.empty()) return;
+  if (found.known.empty()) return key_.known.clear();
   const qpu::ProgramScope scope = in_program();
-  for (const uint16_t number : found.known) key_.known.push_back({number, uniform(number)});
+  qpu::read_known(
+      found, [this](uint32_t n) { return uniform(n); }, key_.known);
 }
 
 /// They stay as the first primitive of the draw in the tile found them.

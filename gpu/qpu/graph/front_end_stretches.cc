@@ -119,8 +119,8 @@ std::map<uint16_t, Id> FrontEnd::values_behind() {
   values[kItemFlagA] = flag_a_.id;
   values[kItemFlagB] = flag_b_.id;
   values[kItemRtop] = rtop_.id;
-  for (uint16_t n = 0; n < sfu_results_.size(); ++n)
-    values[static_cast<uint16_t>(kItemSfu + n)] = sfu_results_[n].id;
+  values[kItemSfu] = sfu_results_[0].id;
+  values[kItemSfu + 1] = sfu_results_[1].id;
   if (address_.id != kNoNode) values[kItemAddress] = (address_ + address_offset_).id;
   uint16_t item = kItemResults;
   for (const Value& result : lookups_.results()) values[item++] = result.id;

@@ -24,8 +24,8 @@ std::vector<uint16_t> items_at(const flow::Flow& flow, const StretchPoint& point
   if (block.live.state & flow::kFlagA) items.push_back(kItemFlagA);
   if (block.live.state & flow::kFlagB) items.push_back(kItemFlagB);
   if (block.live.state & flow::kRtop) items.push_back(kItemRtop);
-  const uint32_t sfu = flow.nodes[block.first].in_flight.sfu;
-  for (uint16_t n = 0; n < std::popcount(sfu); ++n) items.push_back(static_cast<uint16_t>(kItemSfu + n));
+  const int in_flight = std::popcount(uint32_t{flow.nodes[block.first].in_flight.sfu});
+  for (int n = 0; n < in_flight; ++n) items.push_back(static_cast<uint16_t>(kItemSfu + n));
   if (point.has_address) items.push_back(kItemAddress);
   for (uint32_t n = 0; n < point.results; ++n) items.push_back(static_cast<uint16_t>(kItemResults + n));
   return items;

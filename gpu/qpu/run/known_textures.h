@@ -1,5 +1,5 @@
 /// KnownTextures are the textures that a function reads which is made for their kinds: of a draw, or of a
-/// dispatch.
+/// dispatch; and known words those of its uniforms for which it is made.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,13 @@
 #include "gpu/tmu/lookup/unit.h"
 
 namespace v3d::qpu {
+
+/// @param uniform  (number) gives the word of the program's stream
+template <typename Uniform>
+void read_known(const BlockLookups& found, const Uniform& uniform, std::vector<KnownUniform>& known) {
+  known.clear();
+  for (const uint16_t number : found.known) known.push_back({number, uniform(number)});
+}
 
 class KnownTextures {
  public:
