@@ -39,6 +39,7 @@ constexpr uint32_t kTextureBytes = 0x40000;
 /// What a dispatch left.
 struct Left {
   std::vector<uint32_t> words;
+  std::string error;
   uint64_t faults = 0, instructions = 0;
   bool operator==(const Left&) const = default;
 };
@@ -48,6 +49,7 @@ struct Dispatch {
   std::vector<uint32_t> uniforms;
   uint32_t workgroups = 20, wg_size = 64;
   std::vector<tmu::TextureSpec> textures;  ///< from kTextures on, kTextureBytes each
+  uint64_t limit = kNoInstructionLimit;    ///< of instructions of a batch
 };
 
 class BatchFunctions : public qpu::OnTarget<std::tuple<Target, const char*>> {
@@ -91,6 +93,7 @@ class BatchFunctions : public qpu::OnTarget<std::tuple<Target, const char*>> {
                          .counts = &counts,
                          .error = &error,
                          .cancel = &cancel,
+                         .instruction_limit = what.limit,
                          .control = &control};
     job.memory.write(kCode, what.code.data(), what.code.size() * sizeof(uint64_t));
     job.memory.write(kUniforms, what.uniforms.data(), what.uniforms.size() * sizeof(uint32_t));
@@ -102,13 +105,13 @@ class BatchFunctions : public qpu::OnTarget<std::tuple<Target, const char*>> {
       tmu::TestTexture(job.memory, what.textures[n], texture_at(n)).fill_random(static_cast<uint32_t>(n));
     }
     const uint32_t per_group = (what.wg_size + 15) / 16;
-    EXPECT_TRUE(dispatch(
+    const bool done = dispatch(
         job,
         {what.workgroups << 16, 1 << 16, 1 << 16, (what.wg_size & 0xff) | 1 << 8 | (per_group - 1) << 12,
          (per_group * what.workgroups) - (profile->csd_batches_exact() ? 0 : 1), kCode, kUniforms},
-        false, space->get()))
-        << error.message();
+        false, space->get());
     Left left;
+    if (!done) left.error = error.message();
     left.faults = (*space)->take_faults().count;
     left.instructions = counts.total()[perf::kQpuActive];
     const auto keep = [&](GpuAddr at, uint32_t bytes) {
@@ -122,6 +125,7 @@ class BatchFunctions : public qpu::OnTarget<std::tuple<Target, const char*>> {
   }
   void compare(const Dispatch& what, const std::string& text) {
     const Left expected = run(what, nullptr), got = run(what, compiler.get());
+    EXPECT_EQ(expected.error + got.error, "") << text;
     EXPECT_EQ(got.instructions, expected.instructions) << text;
     EXPECT_EQ(got.faults, expected.faults) << text;
     for (size_t n = 0; n < expected.words.size(); ++n)
@@ -433,6 +437,47 @@ TEST_P(BatchFunctions, MeetNoMemoryBetweenCuts) {
     if (HasFatalFailure()) return;
   }
   EXPECT_GT(functions(), 15u);
+}
+
+// Workgroups that wait for what the last one stores have their turns, and let it have its.
+TEST_P(BatchFunctions, WaitForOthersByTurns) {
+  if (generation() == chip::Generation::k42)
+    GTEST_SKIP() << "no dispatch with functions is resident as a whole";
+  Dispatch what;
+  what.wg_size = 16;
+  what.workgroups = 20;
+  what.uniforms = uniforms_for(what);
+  what.uniforms.insert(what.uniforms.end(), {16 * 19, kData});
+  what.limit = 10'000'000;  // not to wait for ever if they do not
+  const std::string text =
+      prologue() +
+      "ldunifrf.rf24\nldunifrf.rf22\nsub.pushn -, rf20, rf24\nb.alla wait\nnop\nnop\nnop\n"
+      "or tmud, rf24, rf24\nor tmua, rf22, rf22\ntmuwt -\n"
+      "wait:\nor tmua, rf22, rf22 ; thrsw\nnop\nnop\nldtmu.rf23\n"
+      "xor.pushz -, rf23, rf24\nb.anyna wait\nnop\nnop\nnop\n"
+      "shl rf21, rf20, 2\nadd rf21, rf21, rf22\nor tmud, rf23, rf23\n"
+      "add rf21, rf21, 15\nadd rf21, rf21, 1\nand tmua, rf21, rf21\ntmuwt -\nend";
+  what.code = words(text);
+  const Left expected = run(what, nullptr), got = run(what, compiler.get());
+  EXPECT_EQ(expected.error + got.error, "");
+  EXPECT_EQ(got.words, expected.words);
+  EXPECT_EQ(functions(), 1u);
+}
+
+TEST_P(BatchFunctions, EndWhereTheLimitIs) {
+  Dispatch what;
+  what.uniforms = uniforms_for(what);
+  what.uniforms.push_back(0);
+  what.limit = 50'000;
+  what.code = words(prologue() +
+                    "ldunifrf.rf24\nloop:\nadd rf10, rf10, 1\nor.pushz -, rf24, rf24\nb.alla loop\n"
+                    "nop\nnop\nnop\n" +
+                    store(false) + "end");
+  const std::string expected = run(what, nullptr).error, got = run(what, compiler.get()).error;
+  EXPECT_NE(expected.find("does not end"), std::string::npos) << expected;
+  EXPECT_NE(got.find("does not end"), std::string::npos) << got;
+  EXPECT_NE(got.find("after 50000 instructions"), std::string::npos) << got;
+  EXPECT_EQ(functions(), 1u);
 }
 
 // Meetings of other kinds are for threads.
