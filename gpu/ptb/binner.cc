@@ -1,6 +1,7 @@
 #include "gpu/ptb/binner.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -115,7 +116,45 @@ void Binner::draw(const draw::DrawState& state, const draw::DrawCall& call,
                   const std::shared_ptr<const draw::ShaderRecord>& record) {
   const host_time::DrawScope of(host_time::DrawScope::Phase::kBin, draw::host_key(*record, call), true);
   const host_time::Scope host(host_time::Block::kBinning);
-  splitter_.split(state, call, record, [this](draw::Draw&& piece) { bin_piece(std::move(piece)); });
+  DrawSplitter::ConsumeList lists;
+  if (takes_lists(state, *record))
+    lists = [this](draw::Draw&& piece, const TriangleList& list) { bin_list(std::move(piece), list); };
+  splitter_.split(
+      state, call, record, [this](draw::Draw&& piece) { bin_piece(std::move(piece)); }, lists);
+}
+
+/// Whether nobody but the binner wants to see all vertices of the draw.
+bool Binner::takes_lists(const draw::DrawState& state, const draw::ShaderRecord& record) const {
+  return job_.work == nullptr && !record.has_gs && !state.cfg.wireframe && !feedback_.enabled();
+}
+
+void Binner::bin_list(draw::Draw&& piece, const TriangleList& list) {
+  const std::optional<uint32_t> rows = stages_.begin(piece, vpm::Phase::kBin);
+  if (!rows) return;
+  feedback_.count(list.count);
+  PrimitiveBinner binner(piece.state, *piece.record, view_rules(*job_.profile), result_.get(), &counts_,
+                         &job_);
+  const uint64_t entries = binner.bin_list(&piece, list, stages_, *rows,
+                                           static_cast<uint32_t>(result_->draws.size()), room());
+  stages_.end((3 * list.count + kLanes - 1) / kLanes);
+  if (job_.stopped()) return;
+  take(std::move(piece), entries);
+}
+
+/// List entries that the job may still make.
+uint64_t Binner::room() const {
+  return (kMaxBinBytes - std::min(bytes_, kMaxBinBytes)) / sizeof(draw::ListEntry);
+}
+
+/// A piece that was binned.
+void Binner::take(draw::Draw&& piece, uint64_t entries) {
+  entries_ += entries;
+  if (entries == 0) return;
+  bytes_ += entries * sizeof(draw::ListEntry) + bytes_of(piece);
+  result_->draws.push_back(std::move(piece));
+  if (!charge()) return;
+  if (bytes_ > kMaxBinBytes)
+    job_.error->set(absl::StrFormat("the lists of a bin job take more than %d bytes", kMaxBinBytes));
 }
 
 void Binner::bin_piece(draw::Draw&& piece) {
@@ -133,19 +172,13 @@ void Binner::bin_piece(draw::Draw&& piece) {
 
   PrimitiveBinner binner(piece.state, *piece.record, view_rules(*job_.profile), result_.get(), &counts_,
                          &job_);
-  const uint64_t max_entries = (kMaxBinBytes - std::min(bytes_, kMaxBinBytes)) / sizeof(draw::ListEntry);
   const uint64_t outside = counts_[perf::kPtbPrimitivesOutside];
   const uint64_t entries =
-      binner.bin(&piece, shaded, static_cast<uint32_t>(result_->draws.size()), max_entries);
-  entries_ += entries;
+      binner.bin(&piece, shaded, static_cast<uint32_t>(result_->draws.size()), room());
   if (job_.work) job_.work->binned(entries, counts_[perf::kPtbPrimitivesOutside] - outside);
-  if (entries == 0) return;
-  if (!piece.record->has_gs && piece.primitives.size() < primitives) drop_unused_vertices(&piece);
-  bytes_ += entries * sizeof(draw::ListEntry) + bytes_of(piece);
-  result_->draws.push_back(std::move(piece));
-  if (!charge()) return;
-  if (bytes_ > kMaxBinBytes)
-    job_.error->set(absl::StrFormat("the lists of a bin job take more than %d bytes", kMaxBinBytes));
+  if (entries != 0 && !piece.record->has_gs && piece.primitives.size() < primitives)
+    drop_unused_vertices(&piece);
+  take(std::move(piece), entries);
 }
 
 std::shared_ptr<draw::BinResult> Binner::finish() {

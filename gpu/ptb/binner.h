@@ -47,7 +47,11 @@ class Binner {
   std::shared_ptr<draw::BinResult> finish();
 
  private:
+  bool takes_lists(const draw::DrawState& state, const draw::ShaderRecord& record) const;
   void bin_piece(draw::Draw&& piece);
+  void bin_list(draw::Draw&& piece, const TriangleList& list);
+  uint64_t room() const;
+  void take(draw::Draw&& piece, uint64_t entries);
   bool charge();
 
   const JobContext job_;

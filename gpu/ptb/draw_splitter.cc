@@ -10,6 +10,8 @@ namespace v3d::ptb {
 
 namespace {
 
+/// Triangles for which a list pays.
+constexpr uint32_t kLeastList = kLanes;
 constexpr uint32_t kMinKnown = 1 << 8, kMaxKnown = 1 << 14;
 /// Words that the geometry programs of one piece may write.
 constexpr uint32_t kGeometryWords = 4 << 20;
@@ -50,13 +52,18 @@ bool DrawSplitter::spend(uint64_t vertices) {
   return false;
 }
 
+/// What a new piece has of the draw.
+void DrawSplitter::describe(draw::Draw& piece) const {
+  piece.state = state_;
+  piece.call = call_;
+  piece.record = record_;
+  piece.vertices_per_primitive = topology_.vertices;
+  piece.gs_input_vertices = record_->has_gs ? topology_.inputs : 0;
+}
+
 void DrawSplitter::start_piece() {
   piece_ = draw::Draw();
-  piece_.state = state_;
-  piece_.call = call_;
-  piece_.record = record_;
-  piece_.vertices_per_primitive = topology_.vertices;
-  piece_.gs_input_vertices = record_->has_gs ? topology_.inputs : 0;
+  describe(piece_);
   const uint64_t elements = uint64_t{call_.count} * call_.instances;
   if (!record_->has_gs)
     piece_.primitives.reserve(std::min<uint64_t>(elements / topology_.vertices, kPiecePrimitives));
@@ -123,6 +130,21 @@ void DrawSplitter::append_triangle(uint32_t a, uint32_t b, uint32_t c) {
   piece_.primitives.push_back({.vertex = {a, b, c},
                                .provoking = state_.cfg.provoking_first ? a : c,
                                .primitive_id = primitive_id_++});
+}
+
+/// The pieces of run_triangle_list(), by their numbers alone.
+void DrawSplitter::hand_out_list(const ConsumeList& consume) {
+  constexpr uint32_t kMost = kPieceVertices / 3;
+  const uint32_t triangles = call_.count / 3;
+  for (uint32_t done = 0, count = 0; done < triangles && !job_.stopped(); done += count) {
+    count = std::min(triangles - done, kMost);
+    draw::Draw piece;
+    describe(piece);
+    consume(std::move(piece), {.first_vertex = call_.first_vertex + 3 * done,
+                               .instance = call_.first_instance,
+                               .count = count,
+                               .first_id = done});
+  }
 }
 
 void DrawSplitter::run_triangle_list(const Consume& consume) {
@@ -202,7 +224,8 @@ void DrawSplitter::run_instance(uint32_t instance, const Consume& consume) {
 }
 
 void DrawSplitter::split(const draw::DrawState& state, const draw::DrawCall& call,
-                         std::shared_ptr<const draw::ShaderRecord> record, const Consume& consume) {
+                         std::shared_ptr<const draw::ShaderRecord> record, const Consume& consume,
+                         const ConsumeList& consume_list) {
   topology_ = topology(call.mode);
   if (call.count == 0 || call.instances == 0) return;
   if (!spend(uint64_t{call.count} * call.instances)) return;
@@ -214,6 +237,9 @@ void DrawSplitter::split(const draw::DrawState& state, const draw::DrawCall& cal
   real_first_ = adjacency && topology_.vertices == 2 ? 1 : 0;
   real_step_ = adjacency && topology_.vertices == 3 ? 2 : 1;
   max_primitives_ = record_->has_gs ? max_geometry_inputs(*record_) : kPiecePrimitives;
+  if (consume_list && is_triangle_list() && !call.indexed && call.instances == 1 &&
+      call.count >= 3 * kLeastList)
+    return hand_out_list(consume_list);
   make_known_table();
   start_piece();
   for (uint32_t instance = 0; instance < call.instances && !job_.stopped(); ++instance)

@@ -23,16 +23,28 @@ inline constexpr uint64_t kMaxJobVertices = uint64_t{1} << 28;
 inline constexpr uint32_t kPieceVertices = 1 << 16;
 inline constexpr uint32_t kPiecePrimitives = 1 << 17;
 
+/// Triangles of vertices that follow each other, of which each is one triangle's alone.
+struct TriangleList {
+  uint32_t first_vertex;  ///< element number
+  uint32_t instance;
+  uint32_t count;     ///< of triangles
+  uint32_t first_id;  ///< primitive_id of the first one
+};
+
 class DrawSplitter {
  public:
   explicit DrawSplitter(const JobContext& job);
 
   /// Called for every piece, in order. It has vertices, and primitives or geometry inputs.
   using Consume = std::function<void(draw::Draw&& piece)>;
+  /// Takes a piece that is a list, and so has neither vertices nor primitives.
+  using ConsumeList = std::function<void(draw::Draw&& piece, const TriangleList& list)>;
 
   /// Splits one draw. Ends early when the job is stopped; too many vertices are an error of the job.
+  /// @param consume_list  for large triangle lists of one instance; empty: they come as others do
   void split(const draw::DrawState& state, const draw::DrawCall& call,
-             std::shared_ptr<const draw::ShaderRecord> record, const Consume& consume);
+             std::shared_ptr<const draw::ShaderRecord> record, const Consume& consume,
+             const ConsumeList& consume_list = {});
 
   /// Takes from the job's allowance of vertices. @return  false, with job.error set, when it is used up
   bool spend(uint64_t vertices);
@@ -43,10 +55,12 @@ class DrawSplitter {
   };
 
   void make_known_table();
+  void describe(draw::Draw& piece) const;
   void start_piece();
   void finish_piece(const Consume& consume);
   void run_instance(uint32_t instance, const Consume& consume);
   bool is_triangle_list() const;
+  void hand_out_list(const ConsumeList& consume);
   void run_triangle_list(const Consume& consume);
   void run_indexed_triangle_list(const Consume& consume);
   void append_triangle(uint32_t a, uint32_t b, uint32_t c);

@@ -7,6 +7,7 @@
 
 #include "gpu/base/host_time.h"
 #include "gpu/draw/host_key.h"
+#include "gpu/vpm/stage_runner.h"
 
 namespace v3d::ptb {
 
@@ -271,19 +272,25 @@ bool PrimitiveBinner::has_room() {
   return all_entries_ + (entries_ - told_entries_) <= shared_->max_entries;
 }
 
-/// Bins primitives begin to end of the piece. Those that are drawn take the places of those that are not, but
-/// for outlines, which need more room.
-void PrimitiveBinner::bin_range(Shared& shared, size_t begin, size_t end) {
+/// Begins a range of a piece.
+/// @param first  place in `kept` of the first primitive that is drawn
+void PrimitiveBinner::start(Shared& shared, std::vector<draw::Primitive>* kept, size_t first) {
   shared_ = &shared;
   entries_ = told_entries_ = all_entries_ = 0;
   clipped_.clear();
+  kept_ = kept;
+  first_kept_ = first;
+  num_kept_ = 0;
+}
+
+/// Bins primitives begin to end of the piece. Those that are drawn take the places of those that are not, but
+/// for outlines, which need more room.
+void PrimitiveBinner::bin_range(Shared& shared, size_t begin, size_t end) {
   std::vector<draw::Primitive>& primitives = shared.draw->primitives;
   std::vector<draw::Primitive> outlines;
   const uint8_t vertices = shared.draw->vertices_per_primitive;
   const bool outline = vertices == 3 && fill_ != Fill::kSolid;
-  kept_ = outline ? &outlines : &primitives;
-  first_kept_ = outline ? 0 : begin;
-  num_kept_ = 0;
+  start(shared, outline ? &outlines : &primitives, outline ? 0 : begin);
   const bool many = vertices == 3 && !outline && !lists_.empty_window() && shared.shaded->layer.empty();
   for (size_t next = begin; next < end && has_room();) {
     lists_.meter().charge(kPrimitiveCost);
@@ -321,6 +328,8 @@ struct PrimitiveBinner::Part {
   draw::BinResult result;
   perf::Counts counts;
   PrimitiveBinner binner;
+  std::vector<draw::Primitive> kept;  // of a list
+  std::vector<draw::VertexRef> vertices;
 };
 
 /// Parts into which a piece is worth being cut: the lists of all but the first one are copied.
@@ -347,17 +356,18 @@ void PrimitiveBinner::bin_parts(Shared& shared, size_t parts) {
     later[part - 1]->binner.bin_range(shared, begin(part), begin(part + 1));
   };
   job_->pool->parallel_for(static_cast<int>(parts), run, job_->control, ThreadPool::Next::kSoon);
-  for (const std::unique_ptr<Part>& part : later) append(*part);
+  for (const std::unique_ptr<Part>& part : later)
+    append(*part, kept_->data() + part->binner.first_kept_);
 }
 
-void PrimitiveBinner::append(Part& part) {
+/// @param primitives  that it kept, in the same vector or elsewhere
+void PrimitiveBinner::append(Part& part, const draw::Primitive* primitives) {
   const PrimitiveBinner& binner = part.binner;
-  const auto first = kept_->begin() + static_cast<std::ptrdiff_t>(binner.first_kept_);
-  const auto to = kept_->begin() + static_cast<std::ptrdiff_t>(num_kept_);
+  draw::Primitive* const to = kept_->data() + num_kept_;
+  if (primitives != to) std::copy_n(primitives, binner.num_kept_, to);
   if (!binner.clipped_.empty())
-    for (auto p = first; p != first + binner.num_kept_; ++p)
+    for (draw::Primitive* p = to; p != to + binner.num_kept_; ++p)
       if (p->clipped >= 0) p->clipped += static_cast<int32_t>(clipped_.size());
-  if (first != to) std::copy(first, first + binner.num_kept_, to);
   clipped_.insert(clipped_.end(), binner.clipped_.begin(), binner.clipped_.end());
   for (size_t t = 0; t < part.result.tiles.size(); ++t) {
     for (draw::ListEntry& entry : part.result.tiles[t]) entry.primitive += num_kept_;
@@ -370,17 +380,138 @@ void PrimitiveBinner::append(Part& part) {
 
 uint64_t PrimitiveBinner::bin(draw::Draw* draw, const vpm::ShadedVertices& shaded, uint32_t draw_number,
                               uint64_t max_entries) {
+  std::atomic<uint64_t> all_entries{0};
   Shared shared{.shaded = &shaded,
                 .vertices = {},
                 .draw = draw,
                 .draw_number = draw_number,
-                .max_entries = max_entries};
+                .max_entries = max_entries,
+                .entries = all_entries};
   load_vertices(shared);
   const size_t parts = parts_of(shared);
   if (parts > 1)
     bin_parts(shared, parts);
   else
     bin_range(shared, 0, draw->primitives.size());
+  draw->primitives.resize(num_kept_);
+  draw->clipped = std::move(clipped_);
+  return entries_;
+}
+
+/// 16 triangles of a list and their 48 vertices, triangle by triangle.
+struct PrimitiveBinner::ListGroup {
+  static constexpr uint32_t kBatches = 3, kVertices = kBatches * kLanes;
+
+  ListGroup(const TriangleList& list, uint32_t rows, bool provoking_first) : of(list) {
+    shaded.rows = rows;
+    shaded.count = kVertices;
+    shaded.data.resize(kBatches * rows, Lanes{});
+    for (uint32_t i = 0; i < kLanes; ++i)
+      triangles[i] = {.vertex = {3 * i, 3 * i + 1, 3 * i + 2},
+                      .provoking = 3 * i + (provoking_first ? 0 : 2),
+                      .primitive_id = 0};
+  }
+  /// Shades those from `first` on; lanes past the end repeat the last vertex.
+  void shade(vpm::VertexStages& stages, const draw::DrawCall& call, uint32_t first, uint32_t count, int slot) {
+    const uint32_t vertices = 3 * count, begin = of.first_vertex + 3 * first;
+    for (uint32_t i = 0; i < count; ++i) triangles[i].primitive_id = of.first_id + first + i;
+    for (uint32_t b = 0, v = 0; v < vertices; ++b, v += kLanes) {
+      const LanesI vertex = min(as_int(kLaneIndex + v), splat_int(static_cast<int>(vertices - 1)));
+      stages.run(vpm::batch_refs(call, as_uint(vertex) + begin, splat(of.instance)),
+                 vpm::batch_lanes(b, vertices), slot, &shaded.data[size_t{b} * shaded.rows]);
+    }
+  }
+
+  const TriangleList& of;
+  vpm::ShadedVertices shaded;
+  draw::Primitive triangles[kLanes];
+};
+
+/// The vertices of the triangles that were kept from number `from` on follow those that there are.
+/// @param first  triangle of the group
+void PrimitiveBinner::give_vertices(uint32_t from, const TriangleList& list, size_t first,
+                                    std::vector<draw::VertexRef>* vertices) {
+  const uint32_t begin = list.first_vertex + 3 * static_cast<uint32_t>(first);
+  for (uint32_t n = from; n < num_kept_; ++n) {
+    draw::Primitive& p = (*kept_)[n];
+    p.provoking += 3 * n - p.vertex[0];
+    for (uint32_t k = 0; k < 3; ++k) {
+      vertices->push_back({.index = begin + p.vertex[k], .instance = list.instance});
+      p.vertex[k] = 3 * n + k;
+    }
+  }
+}
+
+/// Shades and bins triangles begin to end, 16 at a time.
+void PrimitiveBinner::bin_list_range(ListJob& job, size_t begin, size_t end, int slot,
+                                     std::vector<draw::Primitive>* kept,
+                                     std::vector<draw::VertexRef>* vertices) {
+  constexpr uint32_t kGroupCost = 100;
+  ListGroup group(job.list, job.rows, state_.cfg.provoking_first);
+  Shared shared{.shaded = &group.shaded,
+                .vertices = {},
+                .draw = &job.draw,
+                .draw_number = job.draw_number,
+                .max_entries = job.max_entries,
+                .entries = job.entries};
+  shared.vertices.resize(ListGroup::kBatches);
+  start(shared, kept, 0);
+  for (size_t first = begin; first < end && has_room(); first += kLanes) {
+    lists_.meter().charge(kGroupCost);
+    const size_t count = std::min<size_t>(end - first, kLanes);
+    group.shade(job.stages, job.draw.call, static_cast<uint32_t>(first), static_cast<uint32_t>(count), slot);
+    for (uint32_t g = 0; g < ListGroup::kBatches; ++g) load_group(g, shared);
+    const uint32_t before = num_kept_;
+    if (kept->size() < before + kLanes) kept->resize(2 * kept->size() + 8 * kLanes);
+    if (count == kLanes && !lists_.empty_window())
+      bin_triangles(group.triangles);
+    else
+      for (size_t i = 0; i < count; ++i) bin_primitive(group.triangles[i], 3);
+    give_vertices(before, job.list, first, vertices);
+  }
+}
+
+size_t PrimitiveBinner::parts_of_list(size_t triangles) const {
+  constexpr size_t kLeast = 512, kForEach = 2;
+  const auto threads = static_cast<size_t>(job_->pool->concurrency());
+  if (threads == 1 || result_.tiles.size() * 2 > triangles) return 1;
+  return std::clamp<size_t>(triangles / kLeast, 1, threads * kForEach);
+}
+
+uint64_t PrimitiveBinner::bin_list(draw::Draw* draw, const TriangleList& list, vpm::VertexStages& stages,
+                                   uint32_t rows, uint32_t draw_number, uint64_t max_entries) {
+  ListJob job{.list = list,
+              .stages = stages,
+              .rows = rows,
+              .draw = *draw,
+              .draw_number = draw_number,
+              .max_entries = max_entries};
+  const size_t parts = parts_of_list(list.count);
+  const auto begin = [&](size_t part) {
+    return part == parts ? size_t{list.count} : list.count * part / parts / kLanes * kLanes;
+  };
+  std::vector<std::unique_ptr<Part>> later(parts - 1);
+  const auto run = [&](int i, int slot) {
+    const auto part = static_cast<size_t>(i);
+    const host_time::Scope host(host_time::Block::kBinning);
+    const host_time::DrawScope of(host_time::DrawScope::Phase::kBin, draw::host_key(record_, draw->call));
+    if (part == 0) return bin_list_range(job, 0, begin(1), slot, &draw->primitives, &draw->vertices);
+    later[part - 1] = std::make_unique<Part>(*this);
+    Part& own = *later[part - 1];
+    own.binner.bin_list_range(job, begin(part), begin(part + 1), slot, &own.kept, &own.vertices);
+  };
+  job_->pool->parallel_for(static_cast<int>(parts), run, job_->control, ThreadPool::Next::kSoon);
+  for (const std::unique_ptr<Part>& part : later) {
+    const uint32_t before = num_kept_, first = 3 * num_kept_;
+    draw->primitives.resize(before + part->binner.num_kept_);
+    append(*part, part->kept.data());
+    for (uint32_t n = before; n < num_kept_; ++n) {
+      draw::Primitive& p = draw->primitives[n];
+      for (uint32_t& v : p.vertex) v += first;
+      p.provoking += first;
+    }
+    draw->vertices.insert(draw->vertices.end(), part->vertices.begin(), part->vertices.end());
+  }
   draw->primitives.resize(num_kept_);
   draw->clipped = std::move(clipped_);
   return entries_;

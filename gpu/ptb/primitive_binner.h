@@ -10,6 +10,7 @@
 #include "gpu/draw/bin_result.h"
 #include "gpu/perf/counters.h"
 #include "gpu/ptb/clipper.h"
+#include "gpu/ptb/draw_splitter.h"
 #include "gpu/ptb/tile_lists.h"
 #include "gpu/ptb/triangle_sorter.h"
 #include "gpu/vpm/vertex_shading.h"
@@ -31,6 +32,13 @@ class PrimitiveBinner {
   uint64_t bin(draw::Draw* draw, const vpm::ShadedVertices& shaded, uint32_t draw_number,
                uint64_t max_entries);
 
+  /// The same of a list of triangles, solid ones. Vertices are shaded on the way; those of triangles that are
+  /// drawn, and no others, become the draw's.
+  /// @param stages  have begun with the draw
+  /// @param rows    that they give
+  uint64_t bin_list(draw::Draw* draw, const TriangleList& list, vpm::VertexStages& stages, uint32_t rows,
+                    uint32_t draw_number, uint64_t max_entries);
+
  private:
   /// How the triangles of the draw are drawn.
   enum class Fill : uint8_t { kSolid, kLines, kPoints };
@@ -42,16 +50,33 @@ class PrimitiveBinner {
     draw::Draw* draw;
     uint32_t draw_number;
     uint64_t max_entries;
-    std::atomic<uint64_t> entries{0};  // that parts have told of
+    std::atomic<uint64_t>& entries;  // that parts have told of
   };
   struct Part;
+  /// A list that is binned, and what its parts have in common.
+  struct ListJob {
+    const TriangleList& list;
+    vpm::VertexStages& stages;
+    uint32_t rows;
+    draw::Draw& draw;
+    uint32_t draw_number;
+    uint64_t max_entries;
+    std::atomic<uint64_t> entries{0};
+  };
+  struct ListGroup;
 
   void load_vertices(Shared& to) const;
   void load_group(uint32_t group, Shared& to) const;
   size_t parts_of(const Shared& shared) const;
+  size_t parts_of_list(size_t triangles) const;
   void bin_parts(Shared& shared, size_t parts);
+  void start(Shared& shared, std::vector<draw::Primitive>* kept, size_t first);
   void bin_range(Shared& shared, size_t begin, size_t end);
-  void append(Part& part);
+  void append(Part& part, const draw::Primitive* primitives);
+  void bin_list_range(ListJob& job, size_t begin, size_t end, int slot, std::vector<draw::Primitive>* kept,
+                      std::vector<draw::VertexRef>* vertices);
+  void give_vertices(uint32_t from, const TriangleList& list, size_t first,
+                     std::vector<draw::VertexRef>* vertices);
   static draw::BinResult empty_lists(const draw::BinResult& of);
   bool has_room();
   void bin_primitive(const draw::Primitive& p, uint8_t vertices);

@@ -15,6 +15,7 @@ constexpr int32_t kPixel = 1 << kScreenFractionBits;
 
 /// For a WorkMeter: of a row of tiles, and of a list that gets an entry. Three tiles that are looked at take
 /// as long as one of its units.
+constexpr size_t kFirstRoom = 8;
 constexpr uint32_t kRowCost = 1, kEntryCost = 4, kTilesOfCost = 3;
 }  // namespace
 
@@ -68,7 +69,10 @@ uint32_t TileLists::add_range(const TileRange& range, uint32_t layer, draw::List
   const auto columns = static_cast<uint32_t>(range.x1 - range.x0 + 1);
   for (int32_t y = range.y0; y <= range.y1 && meter_.charge(kRowCost + columns * kEntryCost); ++y) {
     std::vector<draw::ListEntry>* lists = row(layer, y);
-    for (int32_t x = range.x0; x <= range.x1; ++x) lists[x].push_back(entry);
+    for (int32_t x = range.x0; x <= range.x1; ++x) {
+      if (lists[x].capacity() == 0) lists[x].reserve(kFirstRoom);
+      lists[x].push_back(entry);
+    }
   }
   return static_cast<uint32_t>((range.x1 - range.x0 + 1) * (range.y1 - range.y0 + 1));
 }

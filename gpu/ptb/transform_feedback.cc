@@ -33,7 +33,7 @@ void TransformFeedback::write(const draw::Primitive& primitive, uint32_t vertice
 
 void TransformFeedback::capture(const std::vector<draw::Primitive>& primitives, uint32_t vertices,
                                 const vpm::ShadedVertices& shaded) {
-  counters_[kGenerated] += static_cast<uint32_t>(primitives.size());
+  count(primitives.size());
   if (!enabled()) return;
   // For the meter: to see that nothing fits, and to write it.
   const uint32_t least_cost = 1 + static_cast<uint32_t>(specs_.size());

@@ -33,6 +33,9 @@ class TransformFeedback {
   void capture(const std::vector<draw::Primitive>& primitives, uint32_t vertices,
                const vpm::ShadedVertices& shaded);
 
+  /// Counts assembled primitives that nobody captures.
+  void count(size_t primitives) { counters_[kGenerated] += static_cast<uint32_t>(primitives); }
+
   void reset_counters() { counters_ = {}; }
   /// Stores the seven counters at an address.
   void store_counters(GpuAddr address) const;

@@ -20,6 +20,10 @@ struct BatchRefs {
   uint32_t base_instance = 0, base_vertex = 0, draw_index = 0;
   uint32_t max_index = ~0u;  ///< of the draw
 };
+inline BatchRefs batch_refs(const draw::DrawCall& call, const Lanes& index, const Lanes& instance) {
+  return {index,          instance,      call.base_instance, static_cast<uint32_t>(call.base_vertex),
+          call.draw_index, call.max_index};
+}
 
 /// Which attributes one program reads and how, worked out once per draw.
 class AttributeFetcher {

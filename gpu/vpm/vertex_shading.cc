@@ -11,7 +11,6 @@
 #include "gpu/chip/profile.h"
 #include "gpu/draw/host_key.h"
 #include "gpu/perf/counters.h"
-#include "gpu/vpm/attribute_fetch.h"
 #include "gpu/vpm/geometry_shading.h"
 #include "gpu/vpm/packed_positions.h"
 #include "gpu/vpm/stage_runner.h"
@@ -21,11 +20,24 @@
 namespace v3d::vpm {
 
 struct VertexStages::State {
+  /// The stage of a draw that runs batches.
+  struct Stage {
+    const draw::ShaderRecord& record;
+    const draw::DrawCall& call;
+    const Phase phase;
+    const AttributeFetcher fetcher;
+    const uint32_t rows;
+    StageProgram program;  ///< of V3D
+    Vc4Stage vc4;          ///< or of VideoCore IV
+    bool has_function = false;
+  };
+
   explicit State(const JobContext& j) : job(j) {}
 
   const JobContext job;
   std::vector<Worker> workers;  // made for the first vertices
-  VertexFunction function;      // of the draw
+  std::optional<Stage> current;  // of the draw that has begun
+  VertexFunction function;       // of it, if it has one
   std::unordered_map<GpuAddr, std::shared_ptr<const qpu::Program>> programs;
   std::unordered_map<GpuAddr, std::shared_ptr<const qpu::vc4::Program>> vc4_programs;
 
@@ -33,6 +45,9 @@ struct VertexStages::State {
   Vc4Stage vc4_stage(const char* name, const draw::ShaderCode& code);
   Vc4StageRunner& vc4_runner(Worker& worker) const;
   static uint32_t rows_of(const draw::Draw& draw, Phase phase);
+  std::optional<uint32_t> begin(const draw::Draw& draw, Phase phase);
+  void run(const BatchRefs& refs, LaneMask live, int slot, Lanes* out);
+  void end(uint32_t batches);
   template <typename Segment, typename Done>
   void run_batches(const draw::Draw& draw, Phase phase, const Segment& segment, const Done& done);
   void run_thread(const StageProgram& stage, int slot, LaneMask live, uint32_t rows_in, Lanes* out,
@@ -75,14 +90,7 @@ static BatchRefs batch_refs(const draw::Draw& draw, uint32_t batch) {
   static_assert(sizeof(padded) == 2 * sizeof(Lanes) && offsetof(draw::VertexRef, instance) == 4);
   Lanes pairs[2];
   std::memcpy(pairs, from, sizeof(pairs));
-  BatchRefs refs;
-  refs.index = first_of_pairs(pairs[0], pairs[1]);
-  refs.instance = second_of_pairs(pairs[0], pairs[1]);
-  refs.base_instance = draw.call.base_instance;
-  refs.base_vertex = static_cast<uint32_t>(draw.call.base_vertex);
-  refs.draw_index = draw.call.draw_index;
-  refs.max_index = draw.call.max_index;
-  return refs;
+  return batch_refs(draw.call, first_of_pairs(pairs[0], pairs[1]), second_of_pairs(pairs[0], pairs[1]));
 }
 
 uint32_t VertexStages::State::rows_of(const draw::Draw& draw, Phase phase) {
@@ -115,50 +123,78 @@ void VertexStages::State::count_batches(const qpu::Program& program, uint32_t ba
   if (instructions == 0) program.count_batches(batches);
 }
 
+/// VertexStages::begin().
+std::optional<uint32_t> VertexStages::State::begin(const draw::Draw& draw, Phase phase) {
+  const bool coordinate = phase == Phase::kBin;
+  const draw::ShaderRecord& record = *draw.record;
+  current.emplace(Stage{.record = record,
+                        .call = draw.call,
+                        .phase = phase,
+                        .fetcher = AttributeFetcher(record, coordinate),
+                        .rows = rows_of(draw, phase),
+                        .program = {},
+                        .vc4 = {}});
+  Stage& stage = *current;
+  if (!stage.fetcher.error().empty()) {
+    job.error->set(stage.fetcher.error());
+    current.reset();
+    return std::nullopt;
+  }
+  workers.resize(static_cast<size_t>(job.pool->concurrency()));
+  const char* const name = coordinate ? "coordinate" : "vertex";
+  const draw::ShaderCode& code = coordinate ? record.cs : record.vs;
+  if (record.packed_positions) {
+    stage.vc4 = vc4_stage(name, code);
+  } else {
+    stage.program = program(name, code);
+    stage.has_function =
+        function.begin(job, stage.program, stage.fetcher.rows(), stage.rows, workers[0].thread);
+  }
+  return stage.rows;
+}
+
+void VertexStages::State::run(const BatchRefs& refs, LaneMask live, int slot, Lanes* out) {
+  const Stage& stage = *current;
+  const bool coordinate = stage.phase == Phase::kBin;
+  const host_time::DrawScope of(
+      coordinate ? host_time::DrawScope::Phase::kBin : host_time::DrawScope::Phase::kRender,
+      draw::host_key(stage.record, stage.call));
+  Worker& worker = workers[static_cast<size_t>(slot)];
+  const AttributeFetcher& fetcher = stage.fetcher;
+  worker.input.resize(std::max<size_t>(worker.input.size(), fetcher.rows()), Lanes{});
+  fetcher.fetch(job.memory, refs, worker.input.data());
+  if (job.work) fetcher.show(refs, live, job.work);
+  if (stage.has_function) {
+    worker.in_functions += function.run(worker.input.data(), out);
+  } else if (stage.record.packed_positions) {
+    std::fill_n(out, stage.rows, Lanes{});
+    const Lanes* const written =
+        vc4_runner(worker).run(job, stage.vc4, worker.input.data(), fetcher.rows());
+    unpack_positions(stage.record, coordinate, written, out);
+  } else {
+    run_thread(stage.program, slot, live, fetcher.rows(), out, stage.rows);
+  }
+}
+
+void VertexStages::State::end(uint32_t batches) {
+  if (!current->record.packed_positions) count_batches(*current->program.program, batches);
+  current.reset();
+}
+
 /// @param segment  segment(batch, worker): where the batch writes its rows
 /// @param done     done(batch, rows): it has
 template <typename Segment, typename Done>
 void VertexStages::State::run_batches(const draw::Draw& draw, Phase phase, const Segment& segment,
                                       const Done& done) {
-  const bool coordinate = phase == Phase::kBin;
-  const draw::ShaderRecord& record = *draw.record;
-  const AttributeFetcher fetcher(record, coordinate);
-  if (!fetcher.error().empty()) {
-    job.error->set(fetcher.error());
-    return;
-  }
-  workers.resize(static_cast<size_t>(job.pool->concurrency()));
-  const char* const name = coordinate ? "coordinate" : "vertex";
-  const draw::ShaderCode& code = coordinate ? record.cs : record.vs;
-  const bool is_vc4 = record.packed_positions;
-  const StageProgram stage = is_vc4 ? StageProgram{} : program(name, code);
-  const Vc4Stage stage_of_vc4 = is_vc4 ? vc4_stage(name, code) : Vc4Stage{};
+  if (!begin(draw, phase)) return;
   const auto count = static_cast<uint32_t>(draw.vertices.size());
-  const uint32_t rows = rows_of(draw, phase), batches = (count + kLanes - 1) / kLanes;
-  const bool has_function = !is_vc4 && function.begin(job, stage, fetcher.rows(), rows, workers[0].thread);
+  const uint32_t batches = (count + kLanes - 1) / kLanes;
   for_each_batch(job, batches, [&](uint32_t batch, int slot) {
-    const host_time::DrawScope of(
-        coordinate ? host_time::DrawScope::Phase::kBin : host_time::DrawScope::Phase::kRender,
-        draw::host_key(record, draw.call));
-    Worker& worker = workers[static_cast<size_t>(slot)];
-    worker.input.resize(std::max<size_t>(worker.input.size(), fetcher.rows()), Lanes{});
-    const BatchRefs refs = batch_refs(draw, batch);
-    fetcher.fetch(job.memory, refs, worker.input.data());
-    if (job.work) fetcher.show(refs, batch_lanes(batch, count), job.work);
-    Lanes* const out = segment(batch, worker);
-    if (has_function) {
-      worker.in_functions += function.run(worker.input.data(), out);
-    } else if (is_vc4) {
-      std::fill_n(out, rows, Lanes{});
-      const Lanes* const written =
-          vc4_runner(worker).run(job, stage_of_vc4, worker.input.data(), fetcher.rows());
-      unpack_positions(record, coordinate, written, out);
-    } else {
-      run_thread(stage, slot, batch_lanes(batch, count), fetcher.rows(), out, rows);
-    }
+    Lanes* const out = segment(batch, workers[static_cast<size_t>(slot)]);
+    run(batch_refs(draw, batch), batch_lanes(batch, count), slot, out);
     done(batch, out);
   });
-  if (!is_vc4) count_batches(*stage.program, batches);
+  end(batches);
 }
 
 ShadedVertices VertexStages::State::run_vertices(const draw::Draw& draw, Phase phase) {
@@ -220,6 +256,17 @@ void VertexStages::shade(const draw::Draw& draw, Phase phase, const Sink& sink) 
         return worker.output.data();
       },
       [&](uint32_t batch, const Lanes* data) { sink.take(batch, data, rows); });
+  state_->merge_counts();
+}
+
+std::optional<uint32_t> VertexStages::begin(const draw::Draw& draw, Phase phase) {
+  return state_->begin(draw, phase);
+}
+void VertexStages::run(const BatchRefs& refs, LaneMask live, int slot, Lanes* out) {
+  state_->run(refs, live, slot, out);
+}
+void VertexStages::end(uint32_t batches) {
+  state_->end(batches);
   state_->merge_counts();
 }
 

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "gpu/base/job_context.h"
 #include "gpu/base/lanes.h"
 #include "gpu/base/raw_vector.h"
 #include "gpu/draw/bin_result.h"
+#include "gpu/vpm/attribute_fetch.h"
 
 namespace v3d::vpm {
 
@@ -54,6 +56,19 @@ class VertexStages {
   };
   /// The same without keeping the rows of all vertices.
   void shade(const draw::Draw& draw, Phase phase, const Sink& sink);
+
+  /// For who makes the batches of a draw without a geometry program: begin(), then run() for each of them,
+  /// end().
+  /// @param draw  stays until the end; its vertices are not looked at
+  /// @return  rows that a batch gives, or nothing: the job has an error, and there is nothing to end
+  std::optional<uint32_t> begin(const draw::Draw& draw, Phase phase);
+  /// Runs one batch, from a thread of the pool.
+  /// @param live  lanes that exist; others have element numbers as well
+  /// @param slot  of the thread
+  /// @param out   rows of 16 vertices side by side
+  void run(const BatchRefs& refs, LaneMask live, int slot, Lanes* out);
+  /// @param batches  that there were
+  void end(uint32_t batches);
 
  private:
   struct State;
