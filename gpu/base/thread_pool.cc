@@ -210,14 +210,21 @@ void ThreadPool::parallel_for(int count, const std::function<void(int, int)>& fn
   for (int slot = workers_; slot > 0; --slot) task->free_slots.push_back(slot);
   std::list<std::shared_ptr<Task>> entry{task};
   const auto place = entry.begin();
+  const int wanted = std::min(workers_, count - 1);
+  bool more_sleep;
   {
     const auto lock = lock_soon(mutex_);
     tasks_.splice(tasks_.end(), entry);
     ++num_calls_;
     ++crowd_;
     if (workers_ <= kFew) idlers_.send_away();
+    more_sleep = idlers_.count() > wanted;
   }
-  wake_.notify_all();
+  // Spare threads, too: each that wakes up in vain takes as long to wake as one that has something to do.
+  if (more_sleep)
+    for (int i = 0; i < wanted; ++i) wake_.notify_one();
+  else
+    wake_.notify_all();
   help(*task, 0, false);
   {
     const auto lock = lock_soon(mutex_);
