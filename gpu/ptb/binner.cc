@@ -134,8 +134,8 @@ void Binner::bin_list(draw::Draw&& piece, const TriangleList& list) {
   feedback_.count(list.count);
   PrimitiveBinner binner(piece.state, *piece.record, view_rules(*job_.profile), result_.get(), &counts_,
                          &job_);
-  const uint64_t entries = binner.bin_list(&piece, list, stages_, *rows,
-                                           static_cast<uint32_t>(result_->draws.size()), room());
+  const uint64_t entries =
+      binner.bin_list(&piece, list, stages_, *rows, static_cast<uint32_t>(result_->draws.size()), room());
   stages_.end((3 * list.count + kLanes - 1) / kLanes);
   if (job_.stopped()) return;
   take(std::move(piece), entries);
@@ -173,8 +173,7 @@ void Binner::bin_piece(draw::Draw&& piece) {
   PrimitiveBinner binner(piece.state, *piece.record, view_rules(*job_.profile), result_.get(), &counts_,
                          &job_);
   const uint64_t outside = counts_[perf::kPtbPrimitivesOutside];
-  const uint64_t entries =
-      binner.bin(&piece, shaded, static_cast<uint32_t>(result_->draws.size()), room());
+  const uint64_t entries = binner.bin(&piece, shaded, static_cast<uint32_t>(result_->draws.size()), room());
   if (job_.work) job_.work->binned(entries, counts_[perf::kPtbPrimitivesOutside] - outside);
   if (entries != 0 && !piece.record->has_gs && piece.primitives.size() < primitives)
     drop_unused_vertices(&piece);

@@ -356,8 +356,7 @@ void PrimitiveBinner::bin_parts(Shared& shared, size_t parts) {
     later[part - 1]->binner.bin_range(shared, begin(part), begin(part + 1));
   };
   job_->pool->parallel_for(static_cast<int>(parts), run, job_->control, ThreadPool::Next::kSoon);
-  for (const std::unique_ptr<Part>& part : later)
-    append(*part, kept_->data() + part->binner.first_kept_);
+  for (const std::unique_ptr<Part>& part : later) append(*part, kept_->data() + part->binner.first_kept_);
 }
 
 /// @param primitives  that it kept, in the same vector or elsewhere
@@ -412,7 +411,8 @@ struct PrimitiveBinner::ListGroup {
                       .primitive_id = 0};
   }
   /// Shades those from `first` on; lanes past the end repeat the last vertex.
-  void shade(vpm::VertexStages& stages, const draw::DrawCall& call, uint32_t first, uint32_t count, int slot) {
+  void shade(vpm::VertexStages& stages, const draw::DrawCall& call, uint32_t first, uint32_t count,
+             int slot) {
     const uint32_t vertices = 3 * count, begin = of.first_vertex + 3 * first;
     for (uint32_t i = 0; i < count; ++i) triangles[i].primitive_id = of.first_id + first + i;
     for (uint32_t b = 0, v = 0; v < vertices; ++b, v += kLanes) {

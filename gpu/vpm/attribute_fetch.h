@@ -21,7 +21,7 @@ struct BatchRefs {
   uint32_t max_index = ~0u;  ///< of the draw
 };
 inline BatchRefs batch_refs(const draw::DrawCall& call, const Lanes& index, const Lanes& instance) {
-  return {index,          instance,      call.base_instance, static_cast<uint32_t>(call.base_vertex),
+  return {index,           instance,      call.base_instance, static_cast<uint32_t>(call.base_vertex),
           call.draw_index, call.max_index};
 }
 

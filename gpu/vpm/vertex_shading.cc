@@ -35,7 +35,7 @@ struct VertexStages::State {
   explicit State(const JobContext& j) : job(j) {}
 
   const JobContext job;
-  std::vector<Worker> workers;  // made for the first vertices
+  std::vector<Worker> workers;   // made for the first vertices
   std::optional<Stage> current;  // of the draw that has begun
   VertexFunction function;       // of it, if it has one
   std::unordered_map<GpuAddr, std::shared_ptr<const qpu::Program>> programs;
@@ -168,8 +168,7 @@ void VertexStages::State::run(const BatchRefs& refs, LaneMask live, int slot, La
     worker.in_functions += function.run(worker.input.data(), out);
   } else if (stage.record.packed_positions) {
     std::fill_n(out, stage.rows, Lanes{});
-    const Lanes* const written =
-        vc4_runner(worker).run(job, stage.vc4, worker.input.data(), fetcher.rows());
+    const Lanes* const written = vc4_runner(worker).run(job, stage.vc4, worker.input.data(), fetcher.rows());
     unpack_positions(stage.record, coordinate, written, out);
   } else {
     run_thread(stage.program, slot, live, fetcher.rows(), out, stage.rows);

@@ -45,7 +45,8 @@ struct ListScene : TestJob {
     float x = 0, y = 0;
     for (uint32_t v = 0; v < call.count + kBefore; ++v) {
       if (v % 3 == kBefore % 3) std::tie(x, y) = std::pair(middle(random), middle(random));
-      const float w = random() % 64 == 0 ? middle(random) : 1.0f, dx = x + side(random), dy = y + side(random);
+      const float w = random() % 64 == 0 ? middle(random) : 1.0f, dx = x + side(random),
+                  dy = y + side(random);
       const auto screen = [](float at) {
         return std::bit_cast<float>(static_cast<int32_t>(std::clamp(at * kFrame / 2 * 64, -2e9f, 2e9f)));
       };
