@@ -205,7 +205,7 @@ void Scheduler::run_small(const std::vector<JobPtr>& jobs) {
   // Those that this thread left alone, and others that came meanwhile.
   if (lacks_threads()) summon();
   lock.unlock();
-  threads_.wake_summoned();
+  threads_.wake_summoned(mutex_);
 }
 
 void Scheduler::on_ready(QueuedJob& job) {
@@ -218,7 +218,7 @@ void Scheduler::on_ready(QueuedJob& job) {
   if (QueuedJob* running = queues_.of(job).running.get()) running->set_attention(true);  // it has a rival
   if (!t_finishing && !t_runs_small && lacks_threads()) summon();
   lock.unlock();
-  threads_.wake_summoned();
+  threads_.wake_summoned(mutex_);
 }
 
 void Scheduler::run_empty_jobs(std::unique_lock<std::mutex>& lock) {
@@ -246,7 +246,7 @@ void Scheduler::reconsider(Node& node) {
   if (!slices_.reconsider(node, ioctl::monotonic_ns())) return;
   summon();
   lock.unlock();
-  threads_.wake_summoned();
+  threads_.wake_summoned(mutex_);
 }
 
 /// @return whether the job was held
@@ -307,7 +307,7 @@ void Scheduler::bury(std::unique_lock<std::mutex>& lock, const QueuedJobPtr& job
   job->ready = false;  // nobody else does
   queues_.count(*job);
   lock.unlock();
-  threads_.wake_summoned();
+  threads_.wake_summoned(mutex_);
   t_finishing = true;
   job->job->done->signal(ESRCH);
   t_finishing = false;
@@ -317,7 +317,7 @@ void Scheduler::bury(std::unique_lock<std::mutex>& lock, const QueuedJobPtr& job
 
 void Scheduler::run(std::unique_lock<std::mutex>& lock, QueuedJobPtr queued) {
   lock.unlock();
-  threads_.wake_summoned();
+  threads_.wake_summoned(mutex_);
   const Job& job = *queued->job;
   const ioctl::User& user = *queued->user;
   bool paced;
@@ -391,7 +391,7 @@ void Scheduler::end_paced(std::unique_lock<std::mutex>& lock, QueuedJobPtr job) 
   if (!queues_.is_empty()) summon();
   if (stop_) threads_.wake_all();  // they wait for the last one
   lock.unlock();
-  threads_.wake_summoned();
+  threads_.wake_summoned(mutex_);
   job.reset();
   lock_soon(lock);
 }
@@ -399,8 +399,11 @@ void Scheduler::end_paced(std::unique_lock<std::mutex>& lock, QueuedJobPtr job) 
 int64_t Scheduler::look_at_paced(std::unique_lock<std::mutex>& lock) {
   while (QueuedJobPtr job = pace_.find_due(ioctl::monotonic_ns())) end_paced(lock, std::move(job));
   const Pace::Look look = pace_.let_others(ioctl::monotonic_ns());
+  if (look.needed_threads == 0) return look.next_ns;
   for (int n = 0; n < look.needed_threads; ++n) summon();
-  threads_.wake_summoned();
+  lock.unlock();
+  threads_.wake_summoned(mutex_);
+  lock_soon(lock);
   return look.next_ns;
 }
 

@@ -61,7 +61,8 @@ class Scheduler {
   /// After push(), by the same thread: runs the small ones of these jobs whose turn it is.
   void run_small(const std::vector<ioctl::JobPtr>& jobs);
   /// Wakes those for whom a thread found something to do while it had a ReplyFirst.
-  void wake_workers() { threads_.wake_summoned(); }
+  /// @param sleeps  the thread has nothing more to do
+  void wake_workers(bool sleeps = false) { threads_.wake_summoned(mutex_, sleeps); }
   /// By a thread that goes on running: one that was woken up for a job and has not begun, perhaps since this
   /// one has its processor, gets another. Costs nothing where there is none.
   void make_way();

@@ -65,9 +65,10 @@ class Server : private ioctl::Host {
   /// @name For the sessions
   ioctl::Kernel& kernel() { return kernel_; }
   /// When a reply has been sent for which the thread had a ReplyFirst.
-  void wake_workers() {
+  /// @param sleeps  the thread has nothing more to do
+  void wake_workers(bool sleeps = false) {
     ReplyFirst::end();
-    scheduler_.wake_workers();
+    scheduler_.wake_workers(sleeps);
   }
   struct OpenedFile {
     uint64_t token;
