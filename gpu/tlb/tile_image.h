@@ -2,6 +2,8 @@
 /// is internal to the TLB.
 #pragma once
 
+#include <cstring>
+
 #include "gpu/tlb/texel_block.h"
 #include "gpu/tlb/tile.h"
 #include "gpu/tmu/image/layout.h"
@@ -30,6 +32,16 @@ class TileImage {
   void put_utiles(uint32_t y, uint32_t kept, const Texels& texels, const Of& of) {
     for_utiles(y, [&](uint8_t* at, uint32_t block, uint32_t word) {
       store_utile_4(texels(block, 0) + word, texels(block, 1) + word, kept, at, of);
+    });
+  }
+  /// The same where all texels are equal. What memory holds already, as where nothing was drawn in the frame
+  /// before either, is not stored again: to look takes less, and leaves nothing to be written back.
+  void set_utiles(uint32_t y, uint32_t kept, const Lanes& texels) {
+    for_utiles(y, [&](uint8_t* at, uint32_t, uint32_t) {
+      Lanes old;
+      std::memcpy(&old, at, sizeof(old));
+      const Lanes wanted = texels | (old & kept);
+      if (nonzero(old ^ wanted) != 0) std::memcpy(at, &wanted, sizeof(wanted));
     });
   }
   /// Loads them. @param words  (block, half): where they go

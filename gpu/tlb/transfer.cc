@@ -187,15 +187,12 @@ void store_plane(const Tile& tile, TileImage& image, const uint32_t* plane, cons
 /// Stores a tile of which all texels are the same.
 /// @param kept  bits that memory keeps; only of utiles
 void store_constant(const Tile& tile, TileImage& image, uint32_t kept, const Lanes& texels) {
-  const uint32_t* const words = words_of(texels);
   if (image.in_rows())
     for (uint32_t y = 0; y < tile.live_height; y += 2)
       image.put_rows(
-          y, [words](uint32_t) { return words; }, SameTexels());
+          y, [&texels](uint32_t) { return words_of(texels); }, SameTexels());
   else
-    for (uint32_t y = 0; y < tile.live_height; y += 4)
-      image.put_utiles(
-          y, kept, [words](uint32_t, int) { return words; }, SameTexels());
+    for (uint32_t y = 0; y < tile.live_height; y += 4) image.set_utiles(y, kept, texels);
 }
 
 /// Stores a tile of whole utiles.

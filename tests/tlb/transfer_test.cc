@@ -544,6 +544,35 @@ TEST_F(DepthStencilTransfer, PartialD24S8KeepsTheOtherAspect) {
     }
 }
 
+/// Utiles that memory holds already are not stored again.
+TEST_F(DepthStencilTransfer, ClearedTilesReplaceWhatMemoryHolds) {
+  constexpr uint32_t kCleared = 0x800000u << 8 | 0x5a;
+  for (const uint8_t stored : {9, 10, 11}) {
+    fixture_.randomize(stored);
+    Config of_whole_utiles = config(DepthType::k24);
+    of_whole_utiles.width = 48;
+    of_whole_utiles.height = 40;
+    fixture_.configure(of_whole_utiles);
+    const LoadStore target = buffer(stored, 43);
+    const auto word_at = [&](uint32_t x, uint32_t y) { return at(target, 4, x, y); };
+    for (uint32_t y = 0; y < 40; ++y)
+      for (uint32_t x = 0; x < 48; ++x)  // a utile as it will be, one but for a word, one of other words
+        if (const uint32_t kind = (x / 4 + y / 4) % 3; kind == 0 || (kind == 1 && (x + y) % 7 != 0))
+          fixture_.memory().store<uint32_t>(word_at(x, y), kCleared);
+    std::vector<uint8_t> expected = fixture_.bytes();
+    for (uint32_t y = 0; y < 40; ++y)
+      for (uint32_t x = 0; x < 48; ++x) {
+        const uint32_t kept = stored == 9 ? 0xffu : stored == 10 ? ~0xffu : 0;
+        const uint32_t old = fixture_.memory().load<uint32_t>(word_at(x, y)),
+                       word = (old & kept) | (kCleared & ~kept);
+        std::memcpy(&expected[word_at(x, y)], &word, 4);
+      }
+    fixture_.tile().begin_tile(0, 0);
+    fixture_.store(target);
+    EXPECT_TRUE(expected == fixture_.bytes()) << "store of " << int{stored};
+  }
+}
+
 TEST_F(DepthStencilTransfer, NaturalFormatsRoundTrip) {
   constexpr uint32_t kTarget = 1 << 20;
   struct Case {
