@@ -14,7 +14,7 @@
 namespace v3d::ptb {
 namespace {
 
-constexpr uint32_t kFrame = 256;
+constexpr uint32_t kFrame = 256, kHalf = kFrame / 2;
 
 /// A job with a program cache, and a draw of triangles whose coordinate program copies what is in memory.
 struct ListScene : TestJob {
@@ -30,8 +30,8 @@ struct ListScene : TestJob {
     state.cfg.draw_back = random() % 4 != 0;
     state.cfg.clockwise = random() % 2;
     state.cfg.provoking_first = random() % 2;
-    state.xy_half_width = state.xy_half_height = kFrame / 2 * 64;
-    state.viewport_x = state.viewport_y = kFrame / 2 * 256;
+    state.xy_half_width = state.xy_half_height = kHalf * 64;
+    state.viewport_x = state.viewport_y = kHalf * 256;
     state.clip_left = static_cast<uint16_t>(random() % 64);
     state.clip_width = static_cast<uint16_t>(random() % 8 != 0 ? kFrame : 0);
     state.clip_height = kFrame;
@@ -48,7 +48,7 @@ struct ListScene : TestJob {
       const float w = random() % 64 == 0 ? middle(random) : 1.0f, dx = x + side(random),
                   dy = y + side(random);
       const auto screen = [](float at) {
-        return std::bit_cast<float>(static_cast<int32_t>(std::clamp(at * kFrame / 2 * 64, -2e9f, 2e9f)));
+        return std::bit_cast<float>(static_cast<int32_t>(std::clamp(at * kHalf * 64, -2e9f, 2e9f)));
       };
       const float z = random() % 256 == 0 ? NAN : 0.5f;
       positions.insert(positions.end(),
