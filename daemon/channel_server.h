@@ -64,6 +64,12 @@ class ChannelServer {
   /// When it returns, the function of the entry is not called any more. Its mutex is not held.
   void leave(const std::shared_ptr<Entry>& entry);
 
+  /// Whether one thread of the client at most has a channel.
+  bool is_of_one_thread() {
+    const std::lock_guard lock(mutex_);
+    return entries_.size() <= 1;
+  }
+
   /// A session has served a request that came over its socket, and calls this before it waits for the next:
   /// looks at channels until none has had news for a while, if that is worth it and nobody else does.
   /// @param entry  the session's

@@ -153,7 +153,9 @@ void Session::run() {
     const bool more = looks && channel_server_->look(*channel_entry_, fd_, came_ns);
     const int64_t now_ns = more ? ioctl::monotonic_ns() : 0;
     if (!more || now_ns - burst_ns > kLongestBurst) {
-      server_.wake_workers(!more);
+      // Where other threads of the client submit, too, sessions need their processors soon.
+      const bool alone = !channel_entry_ || channel_server_->is_of_one_thread();
+      server_.wake_workers(!more && awaits_job_ && alone);
       burst_ns = INT64_MAX;
     } else {
       burst_ns = std::min(burst_ns, now_ns);
