@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -102,6 +103,10 @@ void BlockFunctions::set_primitive(PrimitiveSetup& setup) {
   run_.scale = setup.source.spread.scale;
   run_.z = plane(setup.z);
   run_.r = plane(setup.r);
+  // Zeros would have the signs of pixels' places.
+  run_.has_flat_w =
+      setup.r.step_x == 0 && setup.r.step_y == 0 && setup.r.value != 0 && std::isfinite(run_.scale);
+  if (run_.has_flat_w) run_.flat_w = 1.0f / static_cast<float>(setup.r.value);
   run_.coefficients = &setup.coefficients;
   run_.back_facing = setup.back_facing ? kAllLanes : 0;
 }

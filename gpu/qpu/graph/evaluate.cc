@@ -183,6 +183,8 @@ uint32_t evaluate(const Node& node, uint32_t a, uint32_t b, uint32_t c) {
       return rounded_float(a, static_cast<Rounding>(node.immediate));
     case Op::kNearestInteger:
       return first_of(nearest_integer(splat(a)));
+    case Op::kFittingInteger:
+      return f >= -0x1p31f && f < 0x1p31f ? first_of(nearest_integer(splat(a))) : 1u << 31;
     case Op::kNearestFloat:
       return float_bits(static_cast<float>(x));
     case Op::kHalfOf:

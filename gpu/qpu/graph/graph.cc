@@ -197,7 +197,7 @@ Id Graph::simpler_conversion(const Node& node) {
 }
 
 Id Graph::simpler(const Node& node) {
-  if (is_source(node.op) || has(node.op, kReads)) return kNoNode;
+  if (is_source(node.op) || has(node.op, kReads) || has(node.op, kMixesLanes)) return kNoNode;
   if (const Id id = folded(node); id != kNoNode) return id;
   if (node.op == Op::kChoose) {
     const auto [mask, a, b] = node.operands;

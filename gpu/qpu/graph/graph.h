@@ -30,7 +30,8 @@ enum Traits : uint8_t {
   kCalls = 4,  ///< a function of the interpreter does it
   kTowardZero = 8,
   kToNearest = 16,
-  kReads = 32,  ///< memory
+  kReads = 32,       ///< memory
+  kMixesLanes = 64,  ///< of equal lanes it does not give equal ones
 };
 
 struct OpInfo {

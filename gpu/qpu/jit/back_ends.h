@@ -28,8 +28,13 @@ const char* operation_without_code(Target target, const graph::Graph& graph);
 /// @return  empty if it cannot be made
 std::vector<uint8_t> make_run_code(Target target, const graph::Graph& graph, GpuAddr code, bool is_sure);
 
+/// Whether hosts with registers for it draw two blocks side by side.
+enum class Pairs : uint8_t { kWherePays, kAlways };
 /// The same of a BlockFn.
-std::vector<uint8_t> make_block_code(Target target, const graph::Graph& graph);
+std::vector<uint8_t> make_block_code_with(Target target, const graph::Graph& graph, Pairs pairs);
+inline std::vector<uint8_t> make_block_code(Target target, const graph::Graph& graph) {
+  return make_block_code_with(target, graph, Pairs::kWherePays);
+}
 /// The same of a BatchFn.
 std::vector<uint8_t> make_batch_code(Target target, const graph::Graph& graph);
 /// The same of a VertexFn.

@@ -75,6 +75,9 @@ struct BlockRun {
   const BlockCoefficients* coefficients = nullptr;
   uint32_t back_facing = 0;  ///< of all pixels: a LaneMask
   bool is_prepared = false;
+  /// 1 / r, that is W, is the same of all pixels: flat_w.
+  bool has_flat_w = false;
+  float flat_w = 0;
 
   const Block* blocks = nullptr;  ///< after a function returned: the first that it left
   const Block* end = nullptr;

@@ -23,8 +23,10 @@ constexpr uint32_t kHostMode = 0x1f80, kFlushing = kHostMode | 1 << 15 | 1 << 6,
 GraphEmitter::GraphEmitter(const graph::Graph& graph, Width width, int units, void* buffer, size_t bytes)
     : Xbyak::CodeGenerator(bytes, buffer),
       RegisterScan(graph, units),
-      wide_(width == Width::kAvx512),
-      parts_(wide_ ? 1 : 2),
+      wide_(width != Width::kAvx2),
+      are_pairs_(width == Width::kAvx512Pairs),
+      parts_(width == Width::kAvx512 ? 1 : 2),
+      bytes_of_part_(wide_ ? kLaneBytes : kLaneBytes / 2),
       zero_is_loose_(loose_zeros(graph)) {}
 
 void GraphEmitter::emit() {
@@ -33,7 +35,8 @@ void GraphEmitter::emit() {
   end();
   unsure_results();
   pool();
-  rewrite(frame_at_, kSlots + uint64_t{kLaneBytes} * static_cast<uint64_t>(num_slots_), 4);
+  rewrite(frame_at_,
+          kSlots + static_cast<uint64_t>(bytes_of_part_ * parts_) * static_cast<uint64_t>(num_slots_), 4);
 }
 
 void GraphEmitter::pool() {

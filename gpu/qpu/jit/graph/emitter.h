@@ -1,7 +1,8 @@
 /// A GraphEmitter makes a function of the host of a graph: for AVX-512, where a value is one register, or for
-/// AVX2, where it is two. What the function is of, and what it reaches, its kinds say: runs of VideoCore IV's
-/// instructions (run_emitter.h), blocks of fragments (block_emitter.h), batches of vertices
-/// (vertex_emitter.h) and of dispatches (batch_emitter.h).
+/// AVX2, where it is two. Of AVX-512 it may be two as well, of two instances of the graph side by side. What
+/// the function is of, and what it reaches, its kinds say: runs of VideoCore IV's instructions
+/// (run_emitter.h), blocks of fragments (block_emitter.h), batches of vertices (vertex_emitter.h) and of
+/// dispatches (batch_emitter.h).
 #pragma once
 
 #include <xbyak/xbyak.h>
@@ -19,7 +20,7 @@
 
 namespace v3d::qpu::jit {
 
-enum class Width : uint8_t { kAvx512, kAvx2 };
+enum class Width : uint8_t { kAvx512, kAvx512Pairs, kAvx2 };
 
 class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
  public:
@@ -66,8 +67,11 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   void restore_vectors(int pushed);
   template <typename Fn>
   void for_each_vector(int pushed, Fn fn);
+  /// Of pairs those of the second one stand above.
   void mask_to(const Xbyak::Reg32& to, Id mask);
-  void mask_from(const Node& node, const Xbyak::Address& bits);
+  void mask_from(const Node& node, const Xbyak::Address& bits) { mask_from(node, bits, bits); }
+  /// @param second  of pairs
+  void mask_from(const Node& node, const Xbyak::Address& bits, const Xbyak::Address& second);
   /// A word for each lane, behind the code.
   template <typename WordOf>
   void table(Xbyak::Label& label, WordOf word_of) {
@@ -96,6 +100,8 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   void binary(const Node& node, Fn fn, bool spreads = true);
   template <typename Fn>
   void unary(const Node& node, Fn fn);
+  void multiply_halves(const Node& node);
+  void pack_bytes(const Node& node);
   void shift(const Node& node);
   void compare(const Node& node);
   void compare_floats(const Node& node, uint8_t predicate);
@@ -141,7 +147,9 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   void pool();
 
   const bool wide_;
-  const int parts_;
+  const bool are_pairs_;
+  const int parts_;  // of a value: registers
+  const int bytes_of_part_;
   bool uniforms_are_spread_ = false;  // each stands there as often as a vector of AVX2 wants it
   Mode current_mode_ = Mode::kHost;
   /// Until something cannot be done a second time: who is unsure of a result notes it, and the function does
@@ -153,11 +161,12 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   std::map<uint64_t, Xbyak::Label> doubles_;
   std::map<uint32_t, Xbyak::Label> deposits_;   // by mask: 32 halves
   Xbyak::Label second_byte_, third_byte_;       // of words, for shuffles of bytes
-  Id lanes_of_gather_ = graph::kNoNode;         // of AVX-512: whose bits are in k2
+  Xbyak::Label bytes_of_lanes_;                 // the same, of four lanes with a channel after the other
+  Id lanes_of_gather_ = graph::kNoNode;         // of AVX-512: whose bits are in k2, and k4
   std::list<Xbyak::Label> repeated_, resumed_;  // begins and ends of regions
   Id lanes_before_region_ = graph::kNoNode;
   Xbyak::Label lane_index_, lane_bits_, mode_, host_mode_;
-  bool uses_lane_index_ = false, uses_lane_bits_ = false, uses_bytes_ = false;
+  bool uses_lane_index_ = false, uses_lane_bits_ = false, uses_bytes_ = false, packs_bytes_ = false;
 
   struct Unsure {
     Xbyak::Label entry, back;

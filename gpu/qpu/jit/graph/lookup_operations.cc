@@ -19,7 +19,11 @@ using Xbyak::Zmm;
 
 constexpr int kBitsOfTable = 5;
 constexpr uint32_t kEntries = 1u << kBitsOfTable;
-const Opmask kLanesOfGather(2), kLanesLeft(3);
+/// Of part 0; those of part 1 are in the one two behind it.
+const Opmask kLanesOfGather(2);
+const Opmask kLanesLeft(3);
+
+Opmask lanes_of_part(int part) { return Opmask(kLanesOfGather.getIdx() + 2 * part); }
 
 /// The lowest bits of a mask.
 uint32_t lowest_bits(uint32_t mask, int count) {
@@ -77,7 +81,7 @@ void GraphEmitter::srgb_value(const Node& node) {
     one_byte(scratch(0), vector(from, p), node.immediate);
     if (wide_) {
       kxnorw(kLanesLeft, kLanesLeft, kLanesLeft);
-      vgatherdps(Zmm(to) | kLanesLeft, ptr[rax + Zmm(scratch(0).getIdx()) * 4]);
+      vgatherdps(vector(to, p) | kLanesLeft, ptr[rax + Zmm(scratch(0).getIdx()) * 4]);
       continue;
     }
     vpcmpeqd(scratch(1), scratch(1), scratch(1));
@@ -97,11 +101,13 @@ void GraphEmitter::deposit(const Node& node) {
 void GraphEmitter::deposit_wide(const Node& node) {
   const uint32_t low = lowest_bits(node.immediate, kBitsOfTable), high = node.immediate & ~low;
   const int from = in_register(node.operands[0]), to = result(node, true);
-  vpermw(Zmm(to), Zmm(from), ptr[rip + deposits_[low]]);
-  if (high == 0) return;
-  vpsrld(scratch(0), vector(from, 0), kBitsOfTable);
-  vpslld(scratch(0), scratch(0), static_cast<uint8_t>(std::countr_zero(high)));
-  vpord(vector(to, 0), vector(to, 0), scratch(0));
+  for (int p = 0; p < parts_; ++p) {
+    vpermw(vector(to, p), vector(from, p), ptr[rip + deposits_[low]]);
+    if (high == 0) continue;
+    vpsrld(scratch(0), vector(from, p), kBitsOfTable);
+    vpslld(scratch(0), scratch(0), static_cast<uint8_t>(std::countr_zero(high)));
+    vpord(vector(to, p), vector(to, p), scratch(0));
+  }
 }
 
 void GraphEmitter::deposit_by_runs(const Vector& to, const Vector& from, uint32_t mask) {
@@ -127,6 +133,8 @@ void GraphEmitter::lookup_data() {
     table(second_byte_, [](uint32_t lane) { return kZeros | (4 * (lane & 3) + 1); });
     table(third_byte_, [](uint32_t lane) { return kZeros | (4 * (lane & 3) + 2); });
   }
+  if (packs_bytes_)
+    table(bytes_of_lanes_, [](uint32_t lane) { return 0x0c080400 + 0x01010101 * (lane & 3); });
   for (auto& [mask, label] : deposits_) {
     align(kLaneBytes);
     L(label);
@@ -149,7 +157,11 @@ void GraphEmitter::level_word(const Node& node) {
   const uint32_t texture = node.immediate / tmu::kLevelWords, n = node.immediate % tmu::kLevelWords;
   const size_t at = texture * sizeof(BlockTexture) + offsetof(BlockTexture, levels) + n * sizeof(Lanes);
   const int index = in_register(node.operands[0]), to = result(node, true);
-  if (wide_) return vpermd(Zmm(to), Zmm(index), ptr[kTextures + offset_of(at)]);
+  if (wide_) {
+    for (int p = 0; p < parts_; ++p)
+      vpermd(Zmm(vector(to, p).getIdx()), Zmm(vector(index, p).getIdx()), ptr[kTextures + offset_of(at)]);
+    return;
+  }
   for (int p = 0; p < parts_; ++p) {
     const Ymm from(2 * index + p), d(2 * to + p), upper(scratch(0).getIdx()), chooses(scratch(1).getIdx());
     vpermd(d, from, ptr[kTextures + offset_of(at)]);
@@ -161,16 +173,17 @@ void GraphEmitter::level_word(const Node& node) {
 
 // ---- Memory
 
-/// The bits of the lanes to k2.
+/// The bits of the lanes to k2, and k4.
 void GraphEmitter::lanes_of_gather(Id mask) {
   if (lanes_of_gather_ == mask) return;
   lanes_of_gather_ = mask;
-  if (graph_.is_constant(mask)) {
-    graph_.is_constant(mask, 0) ? kxorw(kLanesOfGather, kLanesOfGather, kLanesOfGather)
-                                : kxnorw(kLanesOfGather, kLanesOfGather, kLanesOfGather);
-    return;
+  for (int p = 0; p < parts_; ++p) {
+    const Opmask k = lanes_of_part(p);
+    if (!graph_.is_constant(mask))
+      vpmovd2m(k, vector(in_register(mask), p));
+    else
+      graph_.is_constant(mask, 0) ? kxorw(k, k, k) : kxnorw(k, k, k);
   }
-  vpmovd2m(kLanesOfGather, vector(in_register(mask), 0));
 }
 
 void GraphEmitter::gather(const Node& node) {
@@ -179,9 +192,12 @@ void GraphEmitter::gather(const Node& node) {
   if (wide_) {
     lanes_of_gather(mask);
     const int to = result(node, true);
-    kmovw(kLanesLeft, kLanesOfGather);
-    vpxord(vector(to, 0), vector(to, 0), vector(to, 0));
-    vpgatherdd(Zmm(to) | kLanesLeft, ptr[kMiddleOfMemory + Zmm(from)]);
+    for (int p = 0; p < parts_; ++p) {
+      const Vector d = vector(to, p);
+      kmovw(kLanesLeft, lanes_of_part(p));
+      vpxord(d, d, d);
+      vpgatherdd(d | kLanesLeft, ptr[kMiddleOfMemory + Zmm(vector(from, p).getIdx())]);
+    }
     return;
   }
   const Last lanes = last_operand(mask);

@@ -96,14 +96,20 @@ bool GraphEmitter::emit_words(const Node& node) {
 
 bool GraphEmitter::emit_parts(const Node& node) {
   switch (node.op) {
-    V3D_BINARY(kMulHalves, vpmullw, false)
-    V3D_BINARY(kAddHalves, vpaddw, false)
-    V3D_BINARY(kMinBytes, vpminub, false)
-    V3D_BINARY(kMaxBytes, vpmaxub, false)
-    V3D_BINARY(kAddBytes, vpaddusb, false)
-    V3D_BINARY(kSubBytes, vpsubusb, false)
-    V3D_BINARY(kByteProducts, vpmaddubsw, false)
-    V3D_BINARY(kHalfProducts, vpmaddwd, false)
+    case Op::kMulHalves:
+      multiply_halves(node);
+      return true;
+      V3D_BINARY(kAddHalves, vpaddw, false)
+      V3D_BINARY(kMinBytes, vpminub, false)
+      V3D_BINARY(kMaxBytes, vpmaxub, false)
+      V3D_BINARY(kAddBytes, vpaddusb, false)
+      V3D_BINARY(kSubBytes, vpsubusb, false)
+      V3D_BINARY(kByteProducts, vpmaddubsw, false)
+      V3D_BINARY(kHalfProducts, vpmaddwd, false)
+      V3D_BINARY(kPackWords, vpackssdw, true)
+    case Op::kPackBytes:
+      pack_bytes(node);
+      return true;
     case Op::kUpperBytes: {
       const int a = in_register(node.operands[0]), to = result(node);
       for (int p = 0; p < parts_; ++p) vpsrlw(vector(to, p), vector(a, p), 8);
@@ -181,6 +187,9 @@ bool GraphEmitter::emit_nearest_floats(const Node& node) {
     case Op::kNearestInteger:
       nearest_integer(node);
       return true;
+    case Op::kFittingInteger:
+      unary(node, [&](const Vector& d, const Xbyak::Operand& a) { vcvtps2dq(d, a); });
+      return true;
     case Op::kNearestFloat:
       unary(node, [&](const Vector& d, const Xbyak::Operand& a) { vcvtdq2ps(d, a); });
       return true;
@@ -200,6 +209,26 @@ bool GraphEmitter::emit_nearest_floats(const Node& node) {
 }
 #undef V3D_BINARY
 #undef V3D_BITWISE
+
+/// By 256 they are shifted.
+void GraphEmitter::multiply_halves(const Node& node) {
+  constexpr uint32_t kShifts = 0x01000100;
+  if (!graph_.is_constant(node.operands[1], kShifts))
+    return binary(
+        node, [&](const Vector& d, const Vector& a, const Xbyak::Operand& b) { vpmullw(d, a, b); }, false);
+  const int a = in_register(node.operands[0]), to = result(node);
+  for (int p = 0; p < parts_; ++p) vpsllw(vector(to, p), vector(a, p), 8);
+}
+
+/// Of each four lanes the channels stand one after the other when they are packed.
+void GraphEmitter::pack_bytes(const Node& node) {
+  packs_bytes_ = true;
+  const auto pack = [&](const Vector& d, const Vector& a, const Xbyak::Operand& b) {
+    vpackuswb(d, a, b);
+    vpshufb(d, d, ptr[rip + bytes_of_lanes_]);
+  };
+  binary(node, pack, false);
+}
 
 void GraphEmitter::shift(const Node& node) {
   const Id count = node.operands[1];
@@ -286,7 +315,7 @@ void GraphEmitter::convert_half(const Node& node) {
     if (node.op != Op::kFloatOfHalf) {
       vcvtps2ph(halves, from, kToNearest);
     } else if (wide_) {
-      vpmovdw(halves, Xbyak::Zmm(a));
+      vpmovdw(halves, Xbyak::Zmm(from.getIdx()));
     } else {
       vpand(scratch(0), from, constant(0xffff));
       vextracti128(Vector(scratch(1).getIdx()), Xbyak::Ymm(s), 1);
@@ -314,9 +343,11 @@ void GraphEmitter::choose(const Node& node) {
   // The mask's own register where that is free behind it.
   const bool takes_mask = is_last_use(mask) && mask != a && mask != b;
   const int to = takes_mask ? result_in(node, of_mask) : result(node, true);
-  if (!takes_mask) vmovdqa32(vector(to, 0), vector(of_mask, 0));
-  with(last, 0, true,
-       [&](const Xbyak::Operand& o) { vpternlogd(vector(to, 0), vector(of_a, 0), o, kMaskOrOther); });
+  for (int p = 0; p < parts_; ++p) {
+    if (!takes_mask) vmovdqa32(vector(to, p), vector(of_mask, p));
+    with(last, p, true,
+         [&](const Xbyak::Operand& o) { vpternlogd(vector(to, p), vector(of_a, p), o, kMaskOrOther); });
+  }
 }
 
 void GraphEmitter::leading_zeros(const Node& node) {

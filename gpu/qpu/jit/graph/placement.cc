@@ -7,14 +7,14 @@
 namespace v3d::qpu::jit {
 
 GraphEmitter::Vector GraphEmitter::vector(int unit, int part) const {
-  return wide_ ? Vector(Xbyak::Operand::ZMM, unit) : Vector(Xbyak::Operand::YMM, 2 * unit + part);
+  return Vector(wide_ ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, parts_ * unit + part);
 }
 GraphEmitter::Vector GraphEmitter::scratch(int n) const {
   return wide_ ? Vector(Xbyak::Operand::ZMM, 30 + n) : Vector(Xbyak::Operand::YMM, 14 + n);
 }
 
 Xbyak::Address GraphEmitter::slot(int n, int part) const {
-  return ptr[rsp + kSlots + kLaneBytes * n + 32 * part];
+  return ptr[rsp + kSlots + bytes_of_part_ * (parts_ * n + part)];
 }
 
 /// A word that an instruction spreads over all lanes; of AVX2 it stands there eight times.
@@ -48,18 +48,20 @@ Xbyak::Address GraphEmitter::stands_at(Id id, int part, bool spreads) {
       return spreads ? constant(node.immediate) : ptr[rip + constants_[node.immediate]];
     case Op::kLaneIndex:
       uses_lane_index_ = true;
-      return ptr[rip + lane_index_ + 32 * part];
+      return ptr[rip + lane_index_ + (wide_ ? 0 : 32 * part)];
     default:
       return home_of(node, part, spreads);
   }
 }
 
 /// The node's result is a mask of a bit for each lane, a word of 16 bits in memory.
-void GraphEmitter::mask_from(const Node& node, const Xbyak::Address& from) {
+void GraphEmitter::mask_from(const Node& node, const Xbyak::Address& from, const Xbyak::Address& second) {
   const int to = result(node);
   if (wide_) {
-    kmovw(k1, from);
-    vpmovm2d(vector(to, 0), k1);
+    for (int p = 0; p < parts_; ++p) {
+      kmovw(k1, p == 0 ? from : second);
+      vpmovm2d(vector(to, p), k1);
+    }
     return;
   }
   movzx(eax, from);
@@ -75,13 +77,17 @@ void GraphEmitter::mask_from(const Node& node, const Xbyak::Address& from) {
 
 void GraphEmitter::mask_to(const Xbyak::Reg32& to, Id mask) {
   if (graph_.is_constant(mask)) {
-    mov(to, graph_[mask].immediate & kAllLanes);
+    mov(to, are_pairs_ ? graph_[mask].immediate : graph_[mask].immediate & kAllLanes);
     return;
   }
   const int from = in_register(mask);
   if (wide_) {
     vpmovd2m(k1, vector(from, 0));
-    kmovw(to, k1);
+    if (are_pairs_) {
+      vpmovd2m(k5, vector(from, 1));
+      kunpckwd(k1, k5, k1);
+    }
+    kmovd(to, k1);
     return;
   }
   vmovmskps(to, vector(from, 0));
@@ -93,7 +99,8 @@ void GraphEmitter::mask_to(const Xbyak::Reg32& to, Id mask) {
 void GraphEmitter::load(int unit, Id id) {
   if (is_word(id) || (wide_ && is_everywhere(id) && places_[id].slot < 0)) {
     vpbroadcastd(vector(unit, 0), memory_of(id, 0, false));
-    if (!wide_) vmovdqa(vector(unit, 1), vector(unit, 0));
+    if (parts_ == 2)
+      wide_ ? vmovdqa32(vector(unit, 1), vector(unit, 0)) : vmovdqa(vector(unit, 1), vector(unit, 0));
     return;
   }
   for (int p = 0; p < parts_; ++p) vmovups(vector(unit, p), memory_of(id, p, false));

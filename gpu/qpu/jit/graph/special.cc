@@ -33,10 +33,9 @@ void GraphEmitter::reciprocal(const Node& node) {
   const int a = in_register(node.operands[0]), to = result(node);
   if (wide_) {
     vbroadcastss(scratch(0), ptr[rip + constants_[sfu_steps::kOne]]);
-    vdivps(vector(to, 0), scratch(0), vector(a, 0));
-    return;
+  } else {
+    vmovaps(scratch(0), constant(sfu_steps::kOne));
   }
-  vmovaps(scratch(0), constant(sfu_steps::kOne));
   for (int p = 0; p < parts_; ++p) vdivps(vector(to, p), scratch(0), vector(a, p));
 }
 
@@ -51,19 +50,21 @@ void GraphEmitter::on_doubles(const Node& node, int argument, Fn fn) {
     locked_ |= 1u << unit;
     for (int p = 0; p < parts_; ++p) *next++ = vector(unit, p);
   }
-  for (int p = 0; p < parts_; ++p) vmovaps(ptr[rsp + kOperands + 32 * p], vector(argument, p));
+  for (int p = 0; p < parts_; ++p) vmovaps(ptr[rsp + kOperands + bytes_of_part_ * p], vector(argument, p));
   const int to = result(node, true);
-  const int lanes = wide_ ? 8 : 4;
-  for (int lane = 0; lane < kLanes; lane += lanes) {
+  const int lanes = wide_ ? 8 : 4, of_part = 2 * lanes;
+  for (int lane = 0; lane < parts_ * of_part; lane += lanes) {
     const Vector& d = temporary[0];
     vcvtps2pd(d, ptr[rsp + kOperands + 4 * lane]);
     fn(temporary);
-    const int part = wide_ ? 0 : lane / 8;
-    const bool upper = lane % (2 * lanes) != 0;
+    const int part = lane / of_part;
+    const bool upper = lane % of_part != 0;
     const int into = upper ? scratch(0).getIdx() : vector(to, part).getIdx();
     if (wide_) {
       vcvtpd2ps(Ymm(into), d);
-      if (upper) vinsertf64x4(Xbyak::Zmm(to), Xbyak::Zmm(to), Ymm(into), 1);
+      if (upper)
+        vinsertf64x4(Xbyak::Zmm(vector(to, part).getIdx()), Xbyak::Zmm(vector(to, part).getIdx()), Ymm(into),
+                     1);
     } else {
       vcvtpd2ps(Xmm(into), d);
       if (upper) vinsertf128(Ymm(2 * to + part), Ymm(2 * to + part), Xmm(into), 1);

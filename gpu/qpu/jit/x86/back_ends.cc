@@ -16,6 +16,8 @@
 #include "gpu/base/log.h"
 #include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/graph/interleave.h"
+#include "gpu/qpu/graph/graph.h"
+#include "gpu/qpu/graph/packed_bytes.h"
 #include "gpu/qpu/jit/avx2/emitter.h"
 #include "gpu/qpu/jit/avx512/emitter.h"
 #include "gpu/qpu/jit/code/listing.h"
@@ -139,6 +141,20 @@ std::shared_ptr<const ProgramCode> make_code(Target target, const flow::Flow& fl
                                        flow.complete, leaves);
 }
 
+namespace {
+
+/// Whether functions of AVX-512 draw two blocks side by side. Lookups are chains of operations that wait for
+/// each other; the host overlaps those of one block too little.
+bool gains_by_pairs(const graph::Graph& graph) {
+  constexpr size_t kMostNodes = 2048;
+  const std::vector<graph::Node>& nodes = graph.nodes();
+  return nodes.size() <= kMostNodes && std::any_of(nodes.begin(), nodes.end(), [](const graph::Node& n) {
+           return n.op == graph::Op::kGather;
+         });
+}
+
+}  // namespace
+
 const char* operation_without_code(Target, const graph::Graph&) { return nullptr; }
 
 std::vector<uint8_t> make_run_code(Target target, const graph::Graph& made, GpuAddr code, bool is_sure) {
@@ -147,8 +163,14 @@ std::vector<uint8_t> make_run_code(Target target, const graph::Graph& made, GpuA
   return code_of<RunEmitter>(graph, width, code, is_sure);
 }
 
-std::vector<uint8_t> make_block_code(Target target, const graph::Graph& graph) {
-  return code_of<BlockEmitter>(graph, width_of(target));
+std::vector<uint8_t> make_block_code_with(Target target, const graph::Graph& graph, Pairs pairs) {
+  const graph::Graph packed = graph::with_packed_bytes(graph);
+  std::vector<uint8_t> code = code_of<BlockEmitter>(packed, width_of(target));
+  if (code.empty() || target != Target::kAvx512) return code;
+  if (pairs != Pairs::kAlways && !gains_by_pairs(packed)) return code;
+  std::vector<uint8_t> both = code_of<BlockEmitter>(packed, Width::kAvx512Pairs);
+  if (!both.empty()) both.insert(both.end(), code.begin(), code.end());
+  return both;
 }
 
 std::vector<uint8_t> make_batch_code(Target target, const graph::Graph& graph) {
