@@ -174,7 +174,8 @@ class LookupFrame {
 
   std::vector<SceneVertex> vertices() {
     std::vector<SceneVertex> vertices = {{-2, -2}, {60, -2}, {-2, 60}};
-    const float reach = one_in(2) ? 1.5f : 12;
+    // Magnified, so that lanes share texels, or not.
+    const float reach = one_in(4) ? 0.2f : one_in(2) ? 1.5f : 12;
     for (SceneVertex& v : vertices)
       for (uint32_t n = 0; n < kVaryings; ++n) v.words.push_back(std::bit_cast<uint32_t>(number(reach)));
     return vertices;

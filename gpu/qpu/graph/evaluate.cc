@@ -159,7 +159,9 @@ uint32_t evaluate(const Node& node, uint32_t a, uint32_t b, uint32_t c) {
       return float_bits(sfu::log2(splat(std::bit_cast<float>(a)))[0]);
     case Op::kTruncate:
       return first_of(truncated(splat(a)));
-    case Op::kShuffleQuads:
+    case Op::kShuffleQuads:  // of equal lanes
+    case Op::kLeastOfLanes:
+    case Op::kPickLanes:
       return a;
     case Op::kFloatSum:
       return first_of(float_sum(splat(a), splat(b)));

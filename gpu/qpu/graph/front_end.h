@@ -30,14 +30,14 @@ using QpuOp = qpu::Op;
 class FrontEnd {
  public:
   /// @param finds  lookups and known uniforms are found only
-  FrontEnd(const flow::Flow& flow, const BlockKey& key, bool finds)
+  FrontEnd(const flow::Flow& flow, const BlockKey& key, bool finds, const Host& host = {})
       : flow_(flow),
         generation_(flow.setting.generation),
         isa_(isa(generation_)),
         key_(key),
         finds_(finds),
         accesses_(graph_, tmu::lookup_properties(generation_).wrap16),
-        lookups_(graph_, finds ? nullptr : &key.lookups, accesses_),
+        lookups_(graph_, finds ? nullptr : &key.lookups, accesses_, host.picks_lanes),
         uniforms_(graph_, flow, finds ? nullptr : &key.known),
         scratch_(graph_) {}
 

@@ -103,6 +103,11 @@ LookupNodes::Channels LookupNodes::nearest_value(const Coordinates& at, const Le
 }
 LookupNodes::Channels LookupNodes::linear_value(const Coordinates& at, const Level& of, Value outside) {
   const Tap x = tap_of(at[0], of, 0), y = tap_of(at[1], of, 1);
+  return has_window(of) && outside.id == kNoNode ? linear_in_window(x, y, of)
+                                                 : linear_of_texels(x, y, of, outside);
+}
+LookupNodes::Channels LookupNodes::linear_of_texels(const Tap& x, const Tap& y, const Level& of,
+                                                    Value outside) {
   const Value columns[2] = {column(x.index[0], of), column(x.index[1], of)},
               rows[2] = {row(y.index[0], of), row(y.index[1], of)};
   Channels values[4];

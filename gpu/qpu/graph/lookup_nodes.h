@@ -29,8 +29,9 @@ class LookupNodes {
   };
 
   /// @param num_kept  of the program's lookups so far: Op::kKept numbers them
-  LookupNodes(Graph& graph, const tmu::LookupKind& kind, Value lanes, uint32_t& num_kept)
-      : graph_(graph), kind_(kind), lanes_(lanes), num_kept_(num_kept) {}
+  /// @param picks_lanes  see Host of program_front_end.h
+  LookupNodes(Graph& graph, const tmu::LookupKind& kind, Value lanes, uint32_t& num_kept, bool picks_lanes)
+      : graph_(graph), kind_(kind), lanes_(lanes), num_kept_(num_kept), picks_lanes_(picks_lanes) {}
 
   /// As floats.
   Channels channels(const Point& point);
@@ -137,6 +138,7 @@ class LookupNodes {
   Channels linear(const Coordinates& at, const Level& of, Value outside);
   Channels nearest_value(const Coordinates& at, const Level& of, Value outside);
   Channels linear_value(const Coordinates& at, const Level& of, Value outside);
+  Channels linear_of_texels(const Tap& x, const Tap& y, const Level& of, Value outside);
   Channels mixed(const Channels& a, const Channels& b, Value weight);
   Channels value_at(Value address, Value outside);
   Channels fetched(const Coordinates& at);
@@ -149,6 +151,10 @@ class LookupNodes {
   void when(Value mask) { graph_.make({.op = Op::kWhen, .operands = {mask.id, kNoNode, kNoNode}}); }
   void resume() { graph_.make({.op = Op::kResume}); }
   Value limited_to_one(Value v) { return min_floats(max_floats(v, bits(0)), number(1)); }
+
+  // ---- lookup_windows.cc: texels that lanes share
+  bool has_window(const Level& of) const;
+  Channels linear_in_window(const Tap& x, const Tap& y, const Level& of);
 
   // ---- lookup_anisotropy.cc: several lookups along the footprint
   Channels anisotropic(const Point& point);
@@ -166,6 +172,7 @@ class LookupNodes {
   const LookupKind& kind_;
   Value lanes_;
   uint32_t& num_kept_;
+  const bool picks_lanes_;
   Value minified_, reference_;
   Value layer_;  ///< bytes to the layer or face; no node where there is none
   Value face_;   ///< of cubes

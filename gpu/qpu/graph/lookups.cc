@@ -92,7 +92,7 @@ const char* Lookups::refusal(const LookupKind& kind) const {
 }
 
 void Lookups::store(const LookupKind& kind, Value s, Value exec, const std::vector<Value>& data) {
-  LookupNodes nodes(graph_, kind, lanes(kind.per_pixel) & exec, num_kept_);
+  LookupNodes nodes(graph_, kind, lanes(kind.per_pixel) & exec, num_kept_, picks_lanes_);
   const LookupNodes::Coordinates at = {s, parameters_.t, {}};
   const Value address = nodes.texel_address(at), lanes = nodes.lanes() & nodes.is_inside(at);
   for (uint32_t n = 0; n < kind.stored_words; ++n)
@@ -101,7 +101,7 @@ void Lookups::store(const LookupKind& kind, Value s, Value exec, const std::vect
 
 void Lookups::look_up(const LookupKind& kind, Value s, Value exec) {
   const Value lanes = this->lanes(kind.per_pixel) & exec;
-  LookupNodes nodes(graph_, kind, lanes, num_kept_);
+  LookupNodes nodes(graph_, kind, lanes, num_kept_, picks_lanes_);
   const std::array<Value, 4> channels = nodes.channels(
       {{s, parameters_.t, parameters_.r}, parameters_.bias, parameters_.reference, parameters_.layer});
   const Value known[2] = {constant(graph_, 0), constant(graph_, std::bit_cast<uint32_t>(1.0f))};

@@ -19,8 +19,9 @@ class Lookups {
  public:
   /// @param kinds  of the lookups in their order, outlives this. Null: lookups are found only, and give 0
   /// @param memory  has the words that the next lookup stores
-  Lookups(Graph& graph, const std::vector<tmu::LookupKind>* kinds, MemoryAccesses& memory)
-      : graph_(graph), kinds_(kinds), memory_(memory) {}
+  /// @param picks_lanes  see Host of program_front_end.h
+  Lookups(Graph& graph, const std::vector<tmu::LookupKind>* kinds, MemoryAccesses& memory, bool picks_lanes)
+      : graph_(graph), kinds_(kinds), memory_(memory), picks_lanes_(picks_lanes) {}
 
   /// The lanes with samples, from here on. @param others_may_live  later
   void set_live(Value live, bool others_may_live) {
@@ -59,6 +60,7 @@ class Lookups {
   Graph& graph_;
   const std::vector<tmu::LookupKind>* const kinds_;
   MemoryAccesses& memory_;
+  const bool picks_lanes_;
   Value live_;
   bool others_may_live_ = false;
   BlockLookup next_;

@@ -205,8 +205,9 @@ void FrontEnd::write_tile(Value v, Value exec) {
   color_exec_ = alive() & color_exec_;
 }
 
-std::optional<BlockGraph> block_graph(const flow::Flow& flow, const BlockKey& key, const char** why) {
-  return FrontEnd(flow, key, false).make(why);
+std::optional<BlockGraph> block_graph(const flow::Flow& flow, const BlockKey& key, const char** why,
+                                      const Host& host) {
+  return FrontEnd(flow, key, false, host).make(why);
 }
 
 std::optional<BlockLookups> find_lookups(const flow::Flow& flow, const char** why) {

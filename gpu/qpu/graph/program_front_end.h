@@ -32,9 +32,15 @@ struct BlockGraph {
   bool takes_long = false;                        ///< @see BlockCode
 };
 
+/// What the graph may make use of.
+struct Host {
+  bool picks_lanes = false;  ///< Op::kPickLanes and Op::kLeastOfLanes have code
+};
+
 /// Empty if the program is not one line of operations that have an expression, loops unrolled, which gives
 /// each pixel one colour of four halves, or none: then `why` says what else it does.
-std::optional<BlockGraph> block_graph(const flow::Flow& flow, const BlockKey& key, const char** why);
+std::optional<BlockGraph> block_graph(const flow::Flow& flow, const BlockKey& key, const char** why,
+                                      const Host& host = {});
 
 /// What such a program takes of its draws. Empty as above, or if that is too much.
 std::optional<BlockLookups> find_lookups(const flow::Flow& flow, const char** why);

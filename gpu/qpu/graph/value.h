@@ -91,6 +91,8 @@ inline Value byte_of(Value a, uint32_t number) { return make_with(Op::kByte, a, 
 inline Value srgb_value(Value a, uint32_t byte) { return make_with(Op::kSrgbValue, a, byte); }
 inline Value byte_products(Value a, Value b) { return make(Op::kByteProducts, a, b); }
 inline Value half_products(Value a, Value b) { return make(Op::kHalfProducts, a, b); }
+inline Value least_of_lanes(Value a) { return make(Op::kLeastOfLanes, a); }
+inline Value picked_lanes(Value a, Value number) { return make(Op::kPickLanes, a, number); }
 inline Value nearest_integer(const Value& a) { return make(Op::kNearestInteger, a); }
 inline Value nearest_float(Value a) { return make(Op::kNearestFloat, a); }
 inline Value half_of(Value a) { return make(Op::kHalfOf, a); }

@@ -28,6 +28,8 @@ const char* operation_without_code(Target target, const graph::Graph& graph);
 /// @return  empty if it cannot be made
 std::vector<uint8_t> make_run_code(Target target, const graph::Graph& graph, GpuAddr code, bool is_sure);
 
+/// Whether code of blocks may pick lanes of others (graph::Host).
+bool picks_lanes(Target target);
 /// Whether hosts with registers for it draw two blocks side by side.
 enum class Pairs : uint8_t { kWherePays, kAlways };
 /// The same of a BlockFn.

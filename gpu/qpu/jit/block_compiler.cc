@@ -46,9 +46,10 @@ std::unique_ptr<const BlockLookups> FragmentCompiler::find_lookups(const Program
 
 std::unique_ptr<const BlockCode> FragmentCompiler::compile_blocks(const Program& program, Memory memory,
                                                                   bool final_section, const BlockKey& key) {
+  const graph::Host host = {.picks_lanes = picks_lanes(target())};
   auto compiled = compile_program<graph::BlockGraph>(
       program, memory, final_section,
-      [&](const flow::Flow& flow, const char** why) { return graph::block_graph(flow, key, why); },
+      [&](const flow::Flow& flow, const char** why) { return graph::block_graph(flow, key, why, host); },
       make_block_code);
   if (!compiled) return nullptr;
   return std::make_unique<FunctionOfBlocks>(*std::move(compiled));

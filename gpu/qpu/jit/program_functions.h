@@ -91,6 +91,7 @@ class ProgramFunctions {
   };
   ProgramFunctions(Target target, Names names, size_t most_words = kMostWords)
       : target_(target), names_(names), most_words_(most_words) {}
+  Target target() const { return target_; }
 
   /// @param make_graph  (flow, &why): empty, and why
   /// @param make_code   (target, graph)

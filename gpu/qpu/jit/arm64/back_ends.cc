@@ -21,6 +21,8 @@ std::shared_ptr<const ProgramCode> make_code(Target, const flow::Flow&, CodeCont
   return nullptr;
 }
 
+bool picks_lanes(Target) { return false; }
+
 const char* operation_without_code(Target, const graph::Graph& graph) {
   const auto& nodes = graph.nodes();
   const auto found = std::find_if(nodes.begin(), nodes.end(), [](const graph::Node& node) {

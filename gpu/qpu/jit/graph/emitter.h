@@ -124,6 +124,9 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   void deposit_by_runs(const Vector& to, const Vector& from, uint32_t mask);
   Xbyak::Address texture_word(const Node& node, bool spreads);
   void level_word(const Node& node);
+  void pick_lanes(const Node& node);
+  void pick_lanes(int to, int part, int index, const Xbyak::Operand& low, const Xbyak::Operand& high);
+  void least_of_lanes(const Node& node);
   void gather(const Node& node);
   void lanes_of_gather(Id mask);
   void lookup_data();

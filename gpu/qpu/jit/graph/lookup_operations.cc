@@ -14,6 +14,7 @@ namespace v3d::qpu::jit {
 namespace {
 
 using Xbyak::Opmask;
+using Xbyak::Xmm;
 using Xbyak::Ymm;
 using Xbyak::Zmm;
 
@@ -53,6 +54,12 @@ bool GraphEmitter::emit_lookups(const Node& node) {
       return true;
     case Op::kLevelWord:
       level_word(node);
+      return true;
+    case Op::kPickLanes:
+      pick_lanes(node);
+      return true;
+    case Op::kLeastOfLanes:
+      least_of_lanes(node);
       return true;
     default:
       return emit_regions(node);
@@ -162,12 +169,56 @@ void GraphEmitter::level_word(const Node& node) {
       vpermd(Zmm(vector(to, p).getIdx()), Zmm(vector(index, p).getIdx()), ptr[kTextures + offset_of(at)]);
     return;
   }
+  for (int p = 0; p < parts_; ++p)
+    pick_lanes(to, p, index, ptr[kTextures + offset_of(at)],
+               ptr[kTextures + offset_of(at + sizeof(Lanes) / 2)]);
+}
+
+// ---- Lanes of others
+
+void GraphEmitter::pick_lanes(const Node& node) {
+  const int from = in_register(node.operands[0]), index = in_register(node.operands[1]),
+            to = result(node, true);
   for (int p = 0; p < parts_; ++p) {
-    const Ymm from(2 * index + p), d(2 * to + p), upper(scratch(0).getIdx()), chooses(scratch(1).getIdx());
-    vpermd(d, from, ptr[kTextures + offset_of(at)]);
-    vpermd(upper, from, ptr[kTextures + offset_of(at + sizeof(Lanes) / 2)]);
-    vpslld(chooses, from, 28);
-    vblendvps(d, d, upper, chooses);
+    if (wide_)
+      vpermd(Zmm(vector(to, p).getIdx()), Zmm(vector(index, p).getIdx()), vector(from, p));
+    else
+      pick_lanes(to, p, index, vector(from, 0), vector(from, 1));
+  }
+}
+
+/// Of AVX2.
+void GraphEmitter::pick_lanes(int to, int part, int index, const Xbyak::Operand& low,
+                              const Xbyak::Operand& high) {
+  const Ymm from(2 * index + part), d(2 * to + part), upper(scratch(0).getIdx()),
+      chooses(scratch(1).getIdx());
+  vpermd(d, from, low);
+  vpermd(upper, from, high);
+  vpslld(chooses, from, 28);
+  vblendvps(d, d, upper, chooses);
+}
+
+void GraphEmitter::least_of_lanes(const Node& node) {
+  const int from = in_register(node.operands[0]), to = result(node);
+  for (int p = 0; p < (wide_ ? parts_ : 1); ++p) {
+    const Ymm least(scratch(0).getIdx()), other(scratch(1).getIdx());
+    const Xmm least_four(least.getIdx()), other_four(other.getIdx());
+    if (wide_) {
+      const Zmm all(vector(from, p).getIdx());
+      vextracti64x4(other, all, 1);
+      vpminud(least, other, Ymm(all.getIdx()));
+      vextracti32x4(other_four, least, 1);
+    } else {
+      vpminud(least, vector(from, 0), vector(from, 1));
+      vextracti128(other_four, least, 1);
+    }
+    vpminud(least_four, least_four, other_four);
+    for (const uint8_t order : {uint8_t{0x4e}, uint8_t{0xb1}}) {
+      vpshufd(other_four, least_four, order);
+      vpminud(least_four, least_four, other_four);
+    }
+    vpbroadcastd(vector(to, p), least_four);
+    if (!wide_) vmovdqa(vector(to, 1), vector(to, 0));
   }
 }
 

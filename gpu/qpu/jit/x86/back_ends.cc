@@ -155,6 +155,8 @@ bool gains_by_pairs(const graph::Graph& graph) {
 
 }  // namespace
 
+bool picks_lanes(Target) { return true; }
+
 const char* operation_without_code(Target, const graph::Graph&) { return nullptr; }
 
 std::vector<uint8_t> make_run_code(Target target, const graph::Graph& made, GpuAddr code, bool is_sure) {
