@@ -15,8 +15,8 @@
 
 #include "gpu/base/log.h"
 #include "gpu/qpu/flow/flow.h"
-#include "gpu/qpu/graph/interleave.h"
 #include "gpu/qpu/graph/graph.h"
+#include "gpu/qpu/graph/interleave.h"
 #include "gpu/qpu/graph/packed_bytes.h"
 #include "gpu/qpu/jit/avx2/emitter.h"
 #include "gpu/qpu/jit/avx512/emitter.h"
