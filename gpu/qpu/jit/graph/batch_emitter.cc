@@ -171,14 +171,13 @@ void BatchEmitter::load_word(const Node& node) {
   if (!wide_) vmovaps(vector(to, 1), vector(to, 0));
 }
 
-/// Goes on where all lanes take part, and their words stand side by side, in their order.
-/// @param lanes  the unit of the mask; below 0: all
-void BatchEmitter::is_line(int address, int lanes, Xbyak::Label& other) {
-  uses_distances_ = true;
+/// Goes on where all lanes take part, with the addresses that are expected of them: those of the first part
+/// in the first scratch register.
+/// @param lanes   the unit of the mask; below 0: all
+/// @param second  has those of the second part, of AVX2; a scratch register
+void BatchEmitter::expect_addresses(int address, int lanes, const Vector& second, Xbyak::Label& other) {
   const Vector first = vector(address, 0);
-  vpbroadcastd(scratch(0), Xmm(first.getIdx()));
   if (wide_) {
-    vpaddd(scratch(0), scratch(0), ptr[rip + distances_]);
     if (lanes >= 0) {
       vpmovd2m(k1, vector(lanes, 0));
       vpcmpeqd(k1 | k1, scratch(0), first);
@@ -189,9 +188,7 @@ void BatchEmitter::is_line(int address, int lanes, Xbyak::Label& other) {
     jnc(other, T_NEAR);
     return;
   }
-  vpaddd(scratch(1), scratch(0), ptr[rip + distances_ + 32]);
-  vpaddd(scratch(0), scratch(0), ptr[rip + distances_]);
-  vpcmpeqd(scratch(1), scratch(1), vector(address, 1));
+  vpcmpeqd(scratch(1), second, vector(address, 1));
   vpcmpeqd(scratch(0), scratch(0), first);
   vpand(scratch(0), scratch(0), scratch(1));
   for (int p = 0; p < parts_ && lanes >= 0; ++p) vpand(scratch(0), scratch(0), vector(lanes, p));
@@ -200,28 +197,20 @@ void BatchEmitter::is_line(int address, int lanes, Xbyak::Label& other) {
   jne(other, T_NEAR);
 }
 
+/// Goes on where all lanes take part, and their words stand side by side, in their order. @param lanes  as
+/// above
+void BatchEmitter::is_line(int address, int lanes, Xbyak::Label& other) {
+  uses_distances_ = true;
+  vpbroadcastd(scratch(0), Xmm(vector(address, 0).getIdx()));
+  if (!wide_) vpaddd(scratch(1), scratch(0), ptr[rip + distances_ + 32]);
+  vpaddd(scratch(0), scratch(0), ptr[rip + distances_]);
+  expect_addresses(address, lanes, scratch(1), other);
+}
+
 /// Goes on where all lanes take part, with one address. @param lanes  as above
 void BatchEmitter::is_one(int address, int lanes, Xbyak::Label& other) {
-  const Vector first = vector(address, 0);
-  vpbroadcastd(scratch(0), Xmm(first.getIdx()));
-  if (wide_) {
-    if (lanes >= 0) {
-      vpmovd2m(k1, vector(lanes, 0));
-      vpcmpeqd(k1 | k1, scratch(0), first);
-    } else {
-      vpcmpeqd(k1, scratch(0), first);
-    }
-    kortestw(k1, k1);
-    jnc(other, T_NEAR);
-    return;
-  }
-  vpcmpeqd(scratch(1), scratch(0), vector(address, 1));
-  vpcmpeqd(scratch(0), scratch(0), first);
-  vpand(scratch(0), scratch(0), scratch(1));
-  for (int p = 0; p < parts_ && lanes >= 0; ++p) vpand(scratch(0), scratch(0), vector(lanes, p));
-  vpmovmskb(eax, Ymm(scratch(0).getIdx()));
-  cmp(eax, -1);
-  jne(other, T_NEAR);
+  vpbroadcastd(scratch(0), Xmm(vector(address, 0).getIdx()));
+  expect_addresses(address, lanes, scratch(0), other);
 }
 
 /// The distance of the first lane's word from the middle of memory to rax.

@@ -30,6 +30,7 @@ class BatchEmitter final : public GraphEmitter {
   void load_memory(const Node& node);
   void store_memory(const Node& node);
   int unit_of_lanes(Id mask);
+  void expect_addresses(int address, int lanes, const Vector& second, Xbyak::Label& other);
   void is_line(int address, int lanes, Xbyak::Label& other);
   Id base_of(const Node& load) const;
   void find_steps();
