@@ -120,13 +120,19 @@ class Cutter {
     return {Held::Where::kSlot, slots_.try_emplace(item, number).first->second};
   }
 
+  /// Of the stretch that begins at a point, or else the next one; none leads to the first.
+  size_t number_of(const StretchPoint& point) const {
+    return static_cast<size_t>(std::find_if(stretches_.begin() + 1, stretches_.end(),
+                                            [&](const Stretch& s) { return s.begin.point == point; }) -
+                               stretches_.begin());
+  }
+
   /// One way to a point is known. What differs from what others have there stands in its slot.
   bool reach(const StretchPoint& point, const TracedStretch& traced) {
-    const auto known = std::find_if(stretches_.begin() + 1, stretches_.end(),
-                                    [&](const Stretch& s) { return s.begin.point == point; });
-    const bool is_new = known == stretches_.end();
-    if (is_new && stretches_.size() == kMostStretches) return refuse("many stretches");
-    Stretch& to = is_new ? stretches_.emplace_back() : *known;
+    const size_t number = number_of(point);
+    if (number == kMostStretches) return refuse("many stretches");
+    if (number == stretches_.size()) stretches_.emplace_back();
+    Stretch& to = stretches_[number];
     to.begin.point = point;
     for (const uint16_t item : items_at(flow_, point)) {
       const auto value = traced.values.find(item);
@@ -141,9 +147,7 @@ class Cutter {
 
   uint32_t lead_to(const TracedStretch::Exit& exit) const {
     if (exit.ends) return kStretchEnds;
-    const auto known = std::find_if(stretches_.begin() + 1, stretches_.end(),
-                                    [&](const Stretch& s) { return s.begin.point == exit.point; });
-    return static_cast<uint32_t>(known - stretches_.begin()) | (exit.waits ? kStretchWaits : 0);
+    return static_cast<uint32_t>(number_of(exit.point)) | (exit.waits ? kStretchWaits : 0);
   }
 
   /// Where it leads to, and what is stored for that.
