@@ -1,6 +1,7 @@
 /// A Session is one control connection: it answers the requests of one client thread in order.
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "daemon/channel_server.h"
@@ -68,8 +69,9 @@ class Session {
   std::shared_ptr<ChannelServer> channel_server_;
   std::shared_ptr<ChannelServer::Entry> channel_entry_;  // once the client asked for a channel
   /// By the last request: the client will wait for the job that it has submitted, and ask for nothing
-  /// meanwhile.
-  bool awaits_job_ = false;
+  /// meanwhile. Sessions of the client's other threads write it when they answer what came through this one's
+  /// channel; as a hint it needs no lock.
+  std::atomic<bool> awaits_job_ = false;
   ioctl::Charge channel_mapping_;
   std::unique_ptr<Viewer> viewer_;  // once the client asked what the display shows
   std::vector<uint8_t> posted_;     // the last request that came through it
