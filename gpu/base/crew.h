@@ -9,10 +9,13 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <mutex>
 #include <thread>
 #include <utility>
+
+#include "gpu/base/short_mutex.h"
 
 namespace v3d {
 
@@ -90,9 +93,26 @@ class Idlers {
     return true;
   }
 
+  /// For a thread that looks for work for a while before it waits: `look` runs without the lock.
+  template <typename Look>
+  void look(std::unique_lock<std::mutex>& lock, const Look& look) {
+    ++looking_;
+    {
+      Sleeper self(sleepers_, /*looking=*/true);
+      lock.unlock();
+      look();
+      lock_soon(lock);
+    }
+    --looking_;
+  }
+  /// Threads that do.
+  int looking() const { return looking_; }
+
+  /// Which threads are meant.
+  enum class Whom : uint8_t { kSleeping, kLookingToo };
   /// By a thread that goes on running: those that sleep, or were woken up and have not begun to run, do it on
   /// another processor, if there is one.
-  void send_away() {
+  void send_away(Whom whom = Whom::kSleeping) {
     if (sleepers_ == nullptr) return;
     cpu_set_t allowed;
     const int cpu = sched_getcpu();
@@ -100,7 +120,8 @@ class Idlers {
     cpu_set_t others = allowed;
     CPU_CLR(cpu, &others);
     if (CPU_COUNT(&others) == 0) return;
-    for (Sleeper* sleeper = sleepers_; sleeper; sleeper = sleeper->next) sleeper->send_to(others, allowed);
+    for (Sleeper* sleeper = sleepers_; sleeper; sleeper = sleeper->next)
+      if (!sleeper->looking || whom == Whom::kLookingToo) sleeper->send_to(others, allowed);
   }
 
   /// What wait() consists of.
@@ -122,9 +143,9 @@ class Idlers {
   }
 
  private:
-  /// A thread in wait().
+  /// A thread in wait() or look().
   struct Sleeper {
-    explicit Sleeper(Sleeper*& first) : next(first), link(&first) {
+    explicit Sleeper(Sleeper*& first, bool looks = false) : looking(looks), next(first), link(&first) {
       if (next) next->link = &next;
       first = this;
     }
@@ -145,6 +166,7 @@ class Idlers {
       if (!std::exchange(is_away, true)) back = whole;
     }
 
+    const bool looking;
     Sleeper* next;
     Sleeper** link;  ///< to this
     const pthread_t thread = pthread_self();
@@ -154,6 +176,7 @@ class Idlers {
 
   const int keep_;
   Sleeper* sleepers_ = nullptr;  // all of them, linked
+  int looking_ = 0;
   int idle_ = 0;
   int least_ = 0;        // since then
   int superfluous_ = 0;  // of the period before

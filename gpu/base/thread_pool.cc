@@ -1,7 +1,10 @@
 #include "gpu/base/thread_pool.h"
 
+#include <sched.h>
+
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "gpu/base/host_time.h"
@@ -57,6 +60,34 @@ void linger(const Condition& is_over) {
       pause();
     }
   } while (std::chrono::steady_clock::now() < end);
+}
+
+/// So long few workers look for the next job's call while such calls come in less: a program that waits for
+/// each job makes the next one in that time, and to wake a worker on another processor takes the caller
+/// longer than a frame of it can spare. They yield to whoever wants their processor.
+constexpr std::chrono::microseconds kLingerForJob{300};
+/// After so many times in vain one of 2^kMostVain looks is tried.
+constexpr uint32_t kMostVain = 6;
+
+/// A yield that takes longer has let somebody run who is busy for long, and not a client for a call or two.
+constexpr std::chrono::microseconds kYielded{500};
+
+/// @return  false when others want the processor: who sleeps and is woken up has one sooner than who yields
+template <typename Condition>
+bool linger_and_yield(const Condition& is_over) {
+  auto now = std::chrono::steady_clock::now();
+  const auto end = now + kLingerForJob;
+  while (now < end) {
+    const auto before = now;
+    sched_yield();
+    now = std::chrono::steady_clock::now();
+    if (now - before >= kYielded) return false;
+    for (int i = 0; i < 16; ++i) {
+      if (is_over()) return true;
+      pause();
+    }
+  }
+  return true;
 }
 
 /// A caller that has been alone for longer looks why: to wake a worker takes less, mostly.
@@ -132,7 +163,7 @@ void ThreadPool::invite_again(Task& task) {
 /// By the caller of the task, which is alone although all were woken up.
 void ThreadPool::call_for_help(const Task& task) {
   const auto lock = lock_soon(mutex_);
-  if (!task.joined) idlers_.send_away();
+  if (!task.joined) idlers_.send_away(Idlers::Whom::kLookingToo);
 }
 
 /// The next task that this thread can help, moved to the end of the row. Null when there is none.
@@ -153,18 +184,36 @@ std::shared_ptr<ThreadPool::Task> ThreadPool::find_task(bool* passed_over) {
   return nullptr;
 }
 
+/// Until there is one, or it is not worth looking any more.
+/// @param next  of the call that the worker has helped with
+void ThreadPool::look_for_call(std::unique_lock<std::mutex>& lock, Next next) {
+  const bool looks_long =
+      workers_ <= kFew && (vain_ == 0 || ++skipped_ % (1u << std::min(vain_, kMostVain)) == 0);
+  if (!looks_long && next != Next::kSoon) return;
+  const uint32_t known = num_calls_.load(std::memory_order_relaxed);
+  const auto is_called = [&] { return num_calls_.load(std::memory_order_relaxed) != known; };
+  bool alone = true;
+  idlers_.look(lock, [&] {
+    if (next == Next::kSoon) linger(is_called);
+    if (looks_long && !is_called()) alone = linger_and_yield(is_called);
+  });
+  if (!alone)
+    vain_ = kMostVain;
+  else if (is_called())
+    vain_ = 0;
+  else if (looks_long)
+    ++vain_;
+}
+
 void ThreadPool::worker() {
   t_pool = this;
-  bool lingers = false;
+  std::optional<Next> helped;  // with a call, and has not looked for the next since
   auto lock = lock_soon(mutex_);
   while (!stop_) {
     bool passed_over = false;
     const std::shared_ptr<Task> task = working_ < workers_ ? find_task(&passed_over) : nullptr;
-    if (!task && std::exchange(lingers, false)) {
-      const uint32_t known = num_calls_.load(std::memory_order_relaxed);
-      lock.unlock();
-      linger([&] { return num_calls_.load(std::memory_order_relaxed) != known; });
-      lock_soon(lock);
+    if (!task && helped) {
+      look_for_call(lock, *std::exchange(helped, std::nullopt));
       continue;
     }
     if (!task) {
@@ -178,7 +227,7 @@ void ThreadPool::worker() {
     ++working_;
     lock.unlock();
     help(*task, slot, true);
-    lingers = task->next_call == Next::kSoon;
+    helped = task->next_call;
     lock_soon(lock);
     --working_;
     task->free_slots.push_back(slot);
@@ -210,7 +259,7 @@ void ThreadPool::parallel_for(int count, const std::function<void(int, int)>& fn
   for (int slot = workers_; slot > 0; --slot) task->free_slots.push_back(slot);
   std::list<std::shared_ptr<Task>> entry{task};
   const auto place = entry.begin();
-  const int wanted = std::min(workers_, count - 1);
+  int wanted = std::min(workers_, count - 1);
   bool more_sleep;
   {
     const auto lock = lock_soon(mutex_);
@@ -218,6 +267,7 @@ void ThreadPool::parallel_for(int count, const std::function<void(int, int)>& fn
     ++num_calls_;
     ++crowd_;
     if (workers_ <= kFew) idlers_.send_away();
+    wanted -= std::min(wanted, idlers_.looking());
     more_sleep = idlers_.count() > wanted;
   }
   // Spare threads, too: each that wakes up in vain takes as long to wake as one that has something to do.
@@ -243,7 +293,9 @@ ThreadPool::Away::Away() : pool_(t_pool) {
   if (!pool_) return;
   const auto lock = lock_soon(pool_->mutex_);
   --pool_->working_;
-  if (pool_->idlers_.count() > 0)
+  if (pool_->idlers_.looking() > 0)
+    ++pool_->num_calls_;  // who looks for the next one finds this place, too
+  else if (pool_->idlers_.count() > 0)
     pool_->wake_.notify_one();
   else
     pool_->add_thread();

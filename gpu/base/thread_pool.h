@@ -40,7 +40,8 @@ class ThreadPool {
   /// Number of pieces of a call that can run at once: workers plus the caller.
   int concurrency() const { return workers_ + 1; }
 
-  /// When a job calls again. kSoon: within microseconds, and workers look for that before they sleep.
+  /// When a job calls again. kSoon: within microseconds, and workers look for that before they sleep. After
+  /// the last call of a job, few workers look for the next job's as long as those come soon.
   enum class Next : uint8_t { kLater, kSoon };
 
   /// Runs fn(i, slot) for i in [0, count) on the caller and the workers and returns when all are done.
@@ -74,6 +75,7 @@ class ThreadPool {
   struct Task;
   void stop();
   void worker();
+  void look_for_call(std::unique_lock<std::mutex>& lock, Next next);
   std::shared_ptr<Task> find_task(bool* passed_over);
   void add_thread();
   void invite_again(Task& task);
@@ -87,8 +89,10 @@ class ThreadPool {
   std::condition_variable wake_;
   std::list<std::shared_ptr<Task>> tasks_;  // the next one to be helped first
   Crew threads_;
-  int working_ = 0;  // threads that run pieces and do not wait in them
-  Idlers idlers_;    // threads without work
+  int working_ = 0;       // threads that run pieces and do not wait in them
+  Idlers idlers_;         // threads without work
+  uint32_t vain_ = 0;     // how often of late no call came while a worker looked for the next job's
+  uint32_t skipped_ = 0;  // how often none looked, as that was in vain
   bool stop_ = false;
 };
 

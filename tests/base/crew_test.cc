@@ -104,6 +104,40 @@ TEST(Idlers, WhoIsSentAwayMayRunEverywhereAgainOnceItHasBegun) {
   idlers.send_away();  // nobody
 }
 
+TEST(Idlers, WhoLooksForWorkIsNoSleeper) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  Idlers idlers(2);
+  bool looks = false, over = false;
+  int processors_then = 0;
+  std::thread thread([&] {
+    std::unique_lock own(mutex);
+    idlers.look(own, [&] {
+      std::unique_lock inside(mutex);
+      looks = true;
+      changed.notify_all();
+      changed.wait(inside, [&] { return over; });
+    });
+    EXPECT_TRUE(own.owns_lock());
+    EXPECT_EQ(idlers.looking(), 0);
+    processors_then = processors_of(pthread_self());
+  });
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return looks; });
+  EXPECT_EQ(idlers.looking(), 1);
+  EXPECT_EQ(idlers.count(), 0);
+  const int all = processors_of(pthread_self());
+  idlers.send_away();
+  EXPECT_EQ(processors_of(thread.native_handle()), all);
+  idlers.send_away(Idlers::Whom::kLookingToo);
+  EXPECT_EQ(processors_of(thread.native_handle()), std::max(all - 1, 1));
+  over = true;
+  changed.notify_all();
+  lock.unlock();
+  thread.join();
+  EXPECT_EQ(processors_then, all);
+}
+
 TEST(Idlers, WhoIsSentAwayIsSentOnWhenThatProcessorIsTaken) {
   cpu_set_t all;
   ASSERT_EQ(sched_getaffinity(0, sizeof all, &all), 0);

@@ -144,5 +144,46 @@ TEST(ThreadPool, WorkersSeeByThemselvesThatAJobGoesOn) {
   pool.parallel_for(2, piece, &control);
 }
 
+// A worker that waits in a piece is stood in for, also by a thread that looks for the next job just then.
+TEST(ThreadPool, WhoLooksForTheNextJobStandsInForAWorkerThatWaits) {
+  ThreadPool pool(1);
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<int> waiting{0}, met{0};
+    std::atomic<bool> over{false};
+    std::thread other([&] {
+      const Piece piece = [&](int, int slot) {
+        ++waiting;
+        const ThreadPool::Away away;  // nothing on the caller's thread
+        EXPECT_TRUE(soon([&] { return over.load(); })) << slot;
+      };
+      pool.parallel_for(2, piece);
+    });
+    EXPECT_TRUE(soon([&] { return waiting == 2; }));
+    const Piece piece = [&](int, int) {
+      ++met;
+      EXPECT_TRUE(soon([&] { return met == 2; }));
+    };
+    pool.parallel_for(2, piece);
+    over = true;
+    other.join();
+  }
+}
+
+// Whether a worker still looks for the next job or sleeps, it comes.
+TEST(ThreadPool, WorkersComeAfterAnyPause) {
+  ThreadPool pool(1);
+  for (const int pause_us : {0, 20, 100, 280, 290, 300, 310, 320, 1000, 3000, 300, 100, 0}) {
+    for (int round = 0; round < 10; ++round) {
+      std::atomic<int> met{0};
+      const Piece piece = [&](int, int) {
+        ++met;
+        EXPECT_TRUE(soon([&] { return met == 2; }));
+      };
+      pool.parallel_for(2, piece);
+      std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace v3d
