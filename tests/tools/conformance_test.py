@@ -11,6 +11,8 @@ import unittest
 import xml.etree.ElementTree as xml
 
 TOOL = os.path.abspath(sys.argv.pop(1))
+sys.path.insert(0, os.path.join(os.path.dirname(TOOL), "scripts"))
+from conformance_parts.shares import Shares  # pylint: disable=wrong-import-position
 FAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_deqp.py")
 
 
@@ -187,6 +189,19 @@ class Deqp(Fixture):
         with open(self.path("state/runs"), encoding="utf-8") as file:
             self.assertEqual(file.read().split(), ["1"] * 10)
 
+    def test_a_worker_without_cases_takes_of_those_of_a_slow_one(self):
+        quick, slow = [f"a.pass{number:02}" for number in range(40)], [f"b.{number:02}.slow" for number in range(38)] + ["b.15.crash", "b.30.fail"]
+        status, _, rows = self.run_tool(quick + slow, "--journal", self.path("journal"))
+        self.assertEqual(status, 1, self.log)
+        self.assertEqual({case: row["status"] for case, row in rows.items()}, dict.fromkeys(quick + slow, "Pass") | {"b.15.crash": "Crash", "b.30.fail": "Fail"})
+        with open(self.path("journal"), encoding="utf-8") as file:
+            self.assertEqual(len(file.readlines()), 80, "each case once")
+        with open(self.path("state/runs"), encoding="utf-8") as file:
+            runs = sorted(map(int, file.read().split()), reverse=True)
+        self.assertEqual(runs[:2], [40, 40])
+        # What was given back, and the rest of one part after the crash. The two cases that are run again are alone.
+        self.assertGreaterEqual(len([run for run in runs[2:] if run > 1]), 3, runs)
+
     def test_a_program_that_cannot_start_is_an_error(self):
         self.environment["FAKE_DEQP_BROKEN"] = "1"
         status, _, rows = self.run_tool(["a.pass"], "--journal", self.path("journal"))
@@ -291,6 +306,42 @@ class Piglit(Fixture):
         # Without a verdict: what was skipped, what is not there, and what came before a crash that is listed.
         self.assertRegex(done.stdout, r"all +8 +2 +3 +3 +80.00%")
         self.assertIn("1 of the tests without a verdict (n/s) have no program here", done.stdout)
+
+
+class SharesTest(unittest.TestCase):
+    def test_cases_stay_in_their_order_and_shares_are_alike(self):
+        shares = Shares(list(range(1100)), 500, 2)
+        cases = []
+        while share := shares.take(lambda: False):
+            self.assertEqual(len(share.cases), 275)
+            cases += share.cases
+            shares.end(share, [])
+        self.assertEqual(cases, list(range(1100)))
+        self.assertIsNone(Shares([], 500, 2).take(lambda: False))
+
+    def test_what_is_given_back_is_dealt_out(self):
+        shares = Shares(list(range(10)), 500, 1)
+        share = shares.take(lambda: False)
+        shares.num_idle = 2  # as while two wait
+        shares.end(share, share.cases[3:])
+        self.assertEqual(sorted(shares.take(lambda: False).cases for _ in range(3)), [[3, 6, 9], [4, 7], [5, 8]])
+
+    def test_a_share_with_little_left_is_not_asked_for(self):
+        shares = Shares(list(range(100)), 50, 2)
+        slow, quick = shares.take(lambda: False), shares.take(lambda: False)
+        self.assertTrue(all(slow.goes_on() for _ in range(10)))
+        shares.end(quick, [])
+        self.assertIsNone(shares.take(iter([False, True]).__next__))
+        self.assertFalse(slow.is_wanted.is_set())
+        slow.begins[0] -= 3  # its ten cases have taken three seconds, so that those that are left would take twelve
+        self.assertIsNone(shares.take(iter([False, True]).__next__))
+        self.assertTrue(slow.is_wanted.is_set())
+        self.assertFalse(slow.goes_on())
+
+    def test_nobody_waits_for_a_run_that_is_over(self):
+        shares = Shares([1], 1, 2)
+        shares.take(lambda: False)
+        self.assertIsNone(shares.take(iter([False, False, True]).__next__))
 
 
 if __name__ == "__main__":

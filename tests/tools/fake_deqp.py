@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Stands in for a dEQP executable: what a case does is the last part of its name.
 
-pass, fail, skip, warn, crash (before its result), exit (after its result), hang, noise (prints other cases' lines),
+pass, fail, skip, warn, slow (passes after a fifth of a second), crash (before its result), exit (after its result), hang, noise (prints other cases' lines),
 flake (fails in its first process, passes afterwards), lost (is in no test tree), windows (fails, and tells what window system it has), config (fails, and tells
 what surface it was told to take).
 """
@@ -11,7 +11,7 @@ import sys
 import time
 
 OUTCOMES = {"pass": "Pass (Pass)", "fail": "Fail (values differ\n  on two lines)", "skip": "NotSupported (no such feature)",
-            "warn": "QualityWarning (coarse)", "exit": "Pass (Pass)", "noise": "Pass (Pass)"}
+            "warn": "QualityWarning (coarse)", "exit": "Pass (Pass)", "noise": "Pass (Pass)", "slow": "Pass (Pass)"}
 options = dict(argument[len("--deqp-"):].split("=", 1) for argument in sys.argv[1:] if argument.startswith("--deqp-"))
 if "case" in options:  # what the driver tells of itself
     with open(options["log-filename"], "w", encoding="utf-8") as file:
@@ -20,6 +20,8 @@ if "case" in options:  # what the driver tells of itself
 with open(options["caselist-file"], encoding="utf-8") as file:
     cases = [line.strip() for line in file]
 log = open(options["log-filename"], "w", encoding="utf-8")
+if "shadercache-filename" in options:
+    open(options["shadercache-filename"], "x", encoding="utf-8").close()  # no process finds one that another has
 
 
 def outcome(case, kind):
@@ -51,6 +53,8 @@ for case in reversed(cases):  # dEQP runs cases in the order of its tree, not of
         os.kill(os.getpid(), signal.SIGSEGV)
     if kind == "hang":
         time.sleep(600)
+    if kind == "slow":
+        time.sleep(0.2)
     if kind == "noise":
         print("driver: Fail (not a result)", flush=True)
     text = outcome(case, kind)

@@ -10,6 +10,7 @@ import time
 from new_file import check_regular
 from . import ending
 from .lists import Result
+from .shares import Shares
 
 
 class Journal:
@@ -36,9 +37,7 @@ class Journal:
 
 
 class Runner:
-    """Runs every case to a result: batches in parallel, each resumed after the case that ended its process."""
-
-    batches_of_a_job = 4  # at least, so that none is left with much at the end
+    """Runs every case to a result: shares of them in parallel, each resumed after the case that ended its process."""
 
     def __init__(self, suite, lists, options):
         self.journal = Journal(options.journal)
@@ -46,34 +45,49 @@ class Runner:
         self.batch = min(options.batch, suite.batch_limit)
         self.lock = threading.Lock()
         self.done = 0
+        self.failed = False  # a worker has, and the others are to end
         self.progress = sys.stderr.isatty() or options.progress
 
     def run(self, cases):
         """Results of the cases, and of their subtests."""
         results = {result.case: result for result in self.journal.found}
         cases = [case for case in cases if case not in results]
-        size = max(1, min(self.batch, -(-len(cases) // (self.batches_of_a_job * self.jobs))))
-        batches = [cases[at:at + size] for at in range(0, len(cases), size)]
+        shares = Shares(cases, self.batch, self.jobs)
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
-            begun = [pool.submit(self._finish, batch, len(cases)) for batch in batches]
+            workers = [pool.submit(self._work, shares, len(cases)) for _ in range(self.jobs)]
             # Not without end: a signal may come to another thread, which wakes nobody, and handlers run in this one alone.
-            while (state := concurrent.futures.wait(begun, timeout=0.5)).not_done and not any(future.exception() for future in state.done):
+            while concurrent.futures.wait(workers, timeout=0.5).not_done:
                 pass
-            for future in state.done:
-                results.update((result.case, result) for result in future.result())
+            for worker in workers:
+                results.update((result.case, result) for result in worker.result())
         return results
 
-    def _finish(self, batch, total):
-        """Results of a batch, whatever ends the processes that run it."""
-        results, left = [], list(batch)
-        while left and not ending.is_told():
-            new, why = self._attempt(left)
+    def _work(self, shares, total):
+        """Results of one share after the other."""
+        results = []
+        while share := shares.take(lambda: ending.is_told() or self.failed):
+            left = []
+            try:
+                new, left = self._finish(share, total)
+                results += new
+            except BaseException:
+                self.failed = True
+                raise
+            finally:
+                shares.end(share, left)
+        return results
+
+    def _finish(self, share, total):
+        """Results of a share, whatever ends the processes that run it, and the cases that others are to run."""
+        results, left = [], list(share.cases)
+        while left and not ending.is_told() and not share.is_wanted.is_set():
+            new, why = self._attempt(left, share.goes_on)
             results += new
             if ending.is_told():
                 break
             reported = {result.case for result in new}
             still = [case for case in left if case not in reported]
-            if len(still) == len(left):  # no case of these was even begun
+            if len(still) == len(left) and not share.is_wanted.is_set():  # no case of these was even begun
                 results += [Result(case, "Missing", why, 0, None) for case in left]
                 still = []
             with self.lock:
@@ -86,11 +100,11 @@ class Runner:
             results = [result for result in results if not self.lists.doubtful(result)]
         with self.lock:
             self.journal.add(result for result in results if result.status != "Missing")  # which was not even begun
-        return results
+        return results, left
 
-    def _attempt(self, cases):
+    def _attempt(self, cases, goes_on=lambda: True):
         with tempfile.TemporaryDirectory(prefix="conformance-") as scratch:
-            return self.suite.run(cases, scratch)
+            return self.suite.run(cases, scratch, goes_on)
 
     def _settle(self, result):
         """What is not as listed is run again, alone; one that then differs is a flake."""

@@ -62,6 +62,10 @@ class Process:
         self.child.stdout.close()
         return ending.wait(self.child)
 
+    def stop(self):
+        """Before its time: what it has not told yet is not wanted."""
+        self._kill()
+
     def _kill(self):
         try:
             os.killpg(self.child.pid, signal.SIGKILL)
@@ -99,17 +103,22 @@ class Deqp:
     def all_cases(self):
         fail("dEQP needs --caselist")
 
-    def run(self, cases, scratch):
-        """Runs cases in one process. Yields results; those after a crash or a hang are missing from them."""
-        caselist, log = os.path.join(scratch, "cases.txt"), os.path.join(scratch, "log.qpa")
+    def run(self, cases, scratch, goes_on):
+        """Runs cases in one process. (Results, how it ended); those after a crash or a hang are missing from them, and those
+        from the first on for which goes_on(), which is asked as each begins, says no."""
+        caselist, log, cache = (os.path.join(scratch, name) for name in ("cases.txt", "log.qpa", "shaders.bin"))
         with open(caselist, "w", encoding="utf-8") as file:
             file.write("\n".join(cases) + "\n")
-        process = Process(self.command + [f"--deqp-caselist-file={caselist}", f"--deqp-log-filename={log}",
+        # Without a name all processes write compiled shaders to one file, which each empties as it starts while others have places in it.
+        process = Process(self.command + [f"--deqp-caselist-file={caselist}", f"--deqp-log-filename={log}", f"--deqp-shadercache-filename={cache}",
                                           "--deqp-log-images=disable", "--deqp-log-shader-sources=disable"],
                           self.folder, self.environment)
         results, running, since = [], None, time.monotonic()
         for line in process.lines(self.silence):
             if begun := self.begin.match(line):
+                if not goes_on():
+                    process.stop()
+                    break
                 running, since = begun.group(1), time.monotonic()
             elif running and (ended := self.outcome.match(line)) and ended.group(1) in DEQP_STATUS:
                 status = DEQP_STATUS[ended.group(1)]
@@ -190,7 +199,8 @@ class Piglit:
     def all_cases(self):
         return list(self.commands)
 
-    def run(self, cases, scratch):
+    def run(self, cases, scratch, goes_on):
+        goes_on()
         case = cases[0]
         if case not in self.commands:
             return [], f"profile {self.profile} has no such test"
