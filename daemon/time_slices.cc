@@ -119,10 +119,10 @@ TimeSlices::Choice TimeSlices::choose(int64_t now_ns) {
   queues_.for_each_running_queue([&](JobQueue& queue) {
     QueuedJobPtr job = arrange(queue, now_ns, !choice.start);
     if (!job) return;
-    if (choice.start)
-      choice.more = true;
-    else
+    if (!choice.start)
       choice.start = std::move(job);
+    else if (!choice.start->job->small || job->job->client != choice.start->job->client)
+      choice.more = true;
   });
   return choice;
 }

@@ -346,6 +346,32 @@ TEST_F(TimeSlicesTest, SmallJobsStartAloneWhereNothingRuns) {
   EXPECT_EQ(slices_.start_alone(other->job, now_ns_), nullptr);
 }
 
+// To wake a thread for what a client has behind a small job takes longer than the small one.
+TEST_F(TimeSlicesTest, BehindASmallJobItsClientWaitsForTheSameThread) {
+  const QueuedJobPtr small = enqueue(a_, Queue::kBin), render = enqueue(a_, Queue::kRender);
+  small->job->small = true;
+  TimeSlices::Choice choice = slices_.choose(now_ns_);
+  EXPECT_EQ(choice.start, small);
+  EXPECT_FALSE(choice.more);
+  EXPECT_FALSE(runs(render));
+  end(small);
+  EXPECT_TRUE(runs(render));
+}
+
+TEST_F(TimeSlicesTest, NobodyWaitsBehindASmallJobOfAnotherOrBehindAnyThatIsNot) {
+  const QueuedJobPtr small = enqueue(a_, Queue::kBin), of_another = enqueue(b_, Queue::kRender);
+  small->job->small = true;
+  EXPECT_TRUE(slices_.choose(now_ns_).more);
+  choose();
+  end(of_another);
+  end(small);
+  const QueuedJobPtr bin = enqueue(a_, Queue::kBin);
+  enqueue(a_, Queue::kRender);
+  const TimeSlices::Choice choice = slices_.choose(now_ns_);
+  EXPECT_EQ(choice.start, bin);
+  EXPECT_TRUE(choice.more);
+}
+
 TEST_F(TimeSlicesTest, TimeIsChargedToQueuesAndClients) {
   const QueuedJobPtr job = push(a_, Queue::kCsd);
   now_ns_ += 123;
