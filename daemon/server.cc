@@ -28,6 +28,10 @@
 namespace v3d::daemon {
 namespace {
 
+// So many sync_files are exported until those that were closed are looked for: a program that exports one a
+// frame would have the loop awake in each.
+constexpr uint32_t kMuchForLater = 64;
+
 // Keys of the epoll set; watches count from kFirstWatch.
 constexpr uint64_t kListenerKey = 0, kWakeKey = 1, kFirstWatch = 2;
 
@@ -82,6 +86,7 @@ Server::Server(ioctl::Gpu& gpu, const Options& options)
     : options_(options),
       started_ns_(ioctl::monotonic_ns()),
       epoll_(epoll_create1(EPOLL_CLOEXEC)),
+      epoll_later_(epoll_create1(EPOLL_CLOEXEC)),
       wake_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       next_watch_(kFirstWatch),
       kernel_(gpu, *this, options.limits, *options.abi, options.display) {
@@ -168,6 +173,7 @@ void Server::run(ioctl::UniqueFd listener) {
       }
       look_at_watch(key, events[i].events);
     }
+    look_at_hangups();
     // Where a client has left more descriptors than that at once, who knocks stands behind them all.
     if (count == static_cast<int>(std::size(events)) && has_caller(listener.get()))
       accept_client(listener.get());
@@ -198,7 +204,7 @@ void Server::give_memory_back() {
   });
 }
 
-bool Server::watch(int socket, std::function<void()> gone, std::function<Again()> readable) {
+bool Server::watch(int epoll, int socket, std::function<void()> gone, std::function<Again()> readable) {
   epoll_event event = {};
   // Hang-up is always reported.
   event.events = EPOLLONESHOT | (readable ? uint32_t{EPOLLIN} : 0u);
@@ -209,13 +215,29 @@ bool Server::watch(int socket, std::function<void()> gone, std::function<Again()
     event.data.u64 = key;  // packed: nothing may refer to it
     watches_[key] = {std::move(gone), std::move(readable), socket};
   }
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket, &event) == 0) return true;
+  if (epoll_ctl(epoll, EPOLL_CTL_ADD, socket, &event) == 0) return true;
   log_error("the host refuses to watch another descriptor: errno %d", errno);
   Watch unused;  // destroyed after the lock
   const std::lock_guard lock(mutex_);
   unused = std::move(watches_[key]);
   watches_.erase(key);
   return false;
+}
+
+bool Server::watch_hangup_later(int socket, std::function<void()> gone) {
+  if (!watch(epoll_later_.get(), socket, std::move(gone), {})) return false;
+  if (later_added_.fetch_add(1, std::memory_order_relaxed) + 1 == kMuchForLater) wake();
+  return true;
+}
+
+void Server::look_at_hangups() {
+  later_added_ = 0;
+  epoll_event events[64];
+  int count;
+  do {
+    count = epoll_wait(epoll_later_.get(), events, std::size(events), 0);
+    for (int i = 0; i < count; ++i) look_at_watch(events[i].data.u64, events[i].events);
+  } while (count == static_cast<int>(std::size(events)));
 }
 
 void Server::look_at_watch(uint64_t key, uint32_t events) {
@@ -442,7 +464,7 @@ int Server::enter_file(std::shared_ptr<ioctl::File> file, int flags, NodeCharges
     files_[token] = {std::move(file), own_end, cookie, end.st_ino, std::move(charges)};
   }
   if (!watch(
-          own_end->get(), [this, token, own_end] { close_file(token); },
+          epoll_.get(), own_end->get(), [this, token, own_end] { close_file(token); },
           [this, token] { return answer_door(token); })) {
     close_file(token);
     return ENOMEM;

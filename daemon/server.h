@@ -117,8 +117,10 @@ class Server : private ioctl::Host {
   void run_small(const std::vector<ioctl::JobPtr>& jobs) override { scheduler_.run_small(jobs); }
   void before_wait() override { wake_workers(); }
   bool watch_hangup(int socket, std::function<void()> gone) override {
-    return watch(socket, std::move(gone), {});
+    return watch(epoll_.get(), socket, std::move(gone), {});
   }
+  bool watch_hangup_later(int socket, std::function<void()> gone) override;
+  void look_at_hangups() override;
   void finish_closes(const ioctl::File* master) override;
   int give_descriptor(std::shared_ptr<ioctl::File> file, int flags, ioctl::Account& account,
                       ioctl::UniqueFd* fd) override;
@@ -138,7 +140,8 @@ class Server : private ioctl::Host {
     std::function<Again()> readable;
     int socket;
   };
-  bool watch(int socket, std::function<void()> gone, std::function<Again()> readable);
+  /// @param epoll  epoll_, or epoll_later_ for what is not readable ever
+  bool watch(int epoll, int socket, std::function<void()> gone, std::function<Again()> readable);
   void look_at_watch(uint64_t key, uint32_t events);
   void watch_again(uint64_t key, int socket, bool readable);
   /// Goes on with those that wait for room. @return  whether some still do
@@ -187,6 +190,8 @@ class Server : private ioctl::Host {
   const Options options_;
   const int64_t started_ns_;
   ioctl::UniqueFd epoll_;
+  ioctl::UniqueFd epoll_later_;           // whose events wait until somebody looks
+  std::atomic<uint32_t> later_added_{0};  // to it, since then
   ioctl::UniqueFd wake_event_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> client_left_{false};  ///< since memory_return_ looked last

@@ -167,8 +167,12 @@ UniqueFd Kernel::export_sync_file(Account& account, SyncFile file) {
   const auto signal = std::make_shared<SyncFileSignal>(socket);
   uint64_t cookie;
   const FencePtr fence = file.fence;
-  UniqueFd client_end =
-      make_socket(account, std::make_shared<const SyncFile>(std::move(file)), socket.get(), &cookie);
+  const auto object = std::make_shared<const SyncFile>(std::move(file));
+  UniqueFd client_end = make_socket(account, object, socket.get(), &cookie);
+  if (!client_end) {
+    host_.look_at_hangups();  // sync_files that are closed already may have what this one needs
+    client_end = make_socket(account, object, socket.get(), &cookie);
+  }
   if (!client_end) return client_end;
   const auto gone = [this, cookie, socket, fence, signal] {
     fence->unwatch(signal.get());
@@ -176,7 +180,7 @@ UniqueFd Kernel::export_sync_file(Account& account, SyncFile file) {
   };
   try {
     if (!fence->watch(signal)) signal->notify();
-    if (host_.watch_hangup(socket->get(), gone)) return client_end;
+    if (host_.watch_hangup_later(socket->get(), gone)) return client_end;
   } catch (const std::bad_alloc&) {  // as if the host had refused
   }
   gone();

@@ -28,6 +28,13 @@ class Host : public JobSink {
   /// Calls gone() once, on a thread of the host, when all descriptors of the other end are closed. False, and
   /// gone() is destroyed, when it cannot.
   virtual bool watch_hangup(int socket, std::function<void()> gone) = 0;
+  /// The same of what is closed as often as jobs are submitted, and which nobody waits for: gone() is called
+  /// when the host's thread is awake for something else, there is much of that, or look_at_hangups() is.
+  virtual bool watch_hangup_later(int socket, std::function<void()> gone) {
+    return watch_hangup(socket, std::move(gone));
+  }
+  /// Calls gone(), on this thread, for those that have been put off. Under no lock that gone() takes.
+  virtual void look_at_hangups() {}
   /// Returns when the master, if no client has it open any more, and what else was being closed of primary
   /// nodes is released: what close(2) has done when it returns. Under no lock of this layer.
   /// @param master  perhaps gone

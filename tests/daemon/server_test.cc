@@ -247,6 +247,34 @@ TEST_F(ServerTest, FileSentOverItselfIsRefused) {
   EXPECT_TRUE(eventually([&] { return no_open_nodes(); }));
 }
 
+/// Nobody looks for each at once, but what is closed is there for those that come.
+TEST_F(ServerTest, SyncFilesThatAreClosedMakeRoomForOthers) {
+  Server::Options options;
+  options.limits[ioctl::Resource::kDescriptors].per_client = 24;
+  start(options);
+  Client client(path_);
+  uint64_t token;
+  const UniqueFd fd = client.open(kRenderNode, &token);
+  const uint32_t syncobj = create_syncobj(client, token);
+  drm::SyncobjArray array = {0x1000, 1, 0};
+  ASSERT_EQ(client.ioctl(token, kSyncobjSignal, array, {{0x1000, bytes_of(syncobj)}}), 0);
+  const auto export_one = [&](UniqueFd* exported) {
+    drm::SyncobjHandle args = {.handle = syncobj, .flags = drm::kSyncobjSyncFile, .fd = -1, .pad = 0};
+    return client.ioctl(token, kSyncobjHandleToFd, args, {}, {}, exported);
+  };
+  for (int i = 0; i < 500; ++i) {
+    UniqueFd exported;
+    ASSERT_EQ(export_one(&exported), 0) << i;
+  }
+  std::vector<UniqueFd> kept;
+  int error = 0;
+  while (error == 0 && kept.size() < 100) error = export_one(&kept.emplace_back());
+  EXPECT_EQ(error, EMFILE);
+  EXPECT_LE(kept.size(), 24u);
+  kept.clear();
+  EXPECT_EQ(export_one(&kept.emplace_back()), 0);
+}
+
 TEST_F(ServerTest, DeadClientEndsAlthoughTheDaemonHoldsItsConnection) {
   start();
   for (const bool whole_request : {true, false}) {
