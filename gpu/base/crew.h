@@ -98,7 +98,7 @@ class Idlers {
   void look(std::unique_lock<std::mutex>& lock, const Look& look) {
     ++looking_;
     {
-      Sleeper self(sleepers_, /*looking=*/true);
+      Sleeper self(sleepers_, /*looks=*/true);
       lock.unlock();
       look();
       lock_soon(lock);
