@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "gpu/base/host_time.h"
+#include "gpu/base/job_control.h"
 #include "gpu/base/left_out.h"
 #include "gpu/base/qpu_place.h"
 #include "gpu/qpu/run/program_scope.h"
@@ -18,8 +19,6 @@ constexpr char kStage[] = "compute";
 constexpr uint32_t kEnough = 64;
 /// To find out what a dispatch has takes as long as several batches.
 constexpr uint64_t kFewBatches = 16;
-/// Of a stretch in one call.
-constexpr uint64_t kMostTurns = 1 << 20;
 
 }  // namespace
 
@@ -128,18 +127,22 @@ qpu::Stop BatchFunction::run_stretches(Resident& resident, uint64_t budget) {
   }
   const qpu::ProgramScope scope(kStage, configuration_.code, thread);
   const uint64_t most = job_.instruction_limit - thread.instructions;
-  uint64_t executed = 0;
+  uint64_t executed = 0, look_at = kTurn;
   std::optional<qpu::Stop> stop;
   while (!stop) {
     const qpu::BatchStretch& stretch = stretches[resident.stretch];
     if (executed + stretch.instructions > budget && executed != 0) break;
+    if (executed + stretch.instructions > look_at && executed != 0) {
+      if (job_.ended() || (job_.control != nullptr && job_.control->look())) break;
+      look_at = executed + kTurn;
+    }
     if (executed + stretch.instructions > most) {  // its next instructions are too many
       executed = most;
       break;
     }
-    const uint64_t left = std::min(budget, most) - std::min({budget, most, executed});
+    const uint64_t end = std::min({budget, most, look_at});
     const auto turns =
-        static_cast<uint32_t>(std::clamp<uint64_t>(left / stretch.instructions, 1, kMostTurns));
+        static_cast<uint32_t>(std::max<uint64_t>((end - std::min(end, executed)) / stretch.instructions, 1));
     run_.turns = turns;
     const uint32_t to = stretch.function(&run_);
     executed += uint64_t{stretch.instructions} * (stretch.has_turns ? turns - run_.turns : 1);

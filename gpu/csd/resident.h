@@ -19,6 +19,8 @@ namespace v3d::csd {
 /// without a barrier count on that. Together they keep batches within 10,000 instructions of each other;
 /// shorter turns would cost compiled code more than a few per cent.
 inline constexpr uint64_t kTurn = 4000, kLead = 4000;
+/// A turn where nobody can tell (qpu::BatchCode::goes_alone); others are looked for each kTurn.
+inline constexpr uint64_t kTurnAlone = 32'000;
 /// Clocks that an instruction takes at least.
 inline constexpr uint64_t kInstructionClocks = 4;
 

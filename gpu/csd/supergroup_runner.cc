@@ -117,7 +117,9 @@ bool SupergroupRunner::choose(Worker& worker) {
   if (waiting_ != 0) {
     Group* const parked = earliest(waiting_);
     if (!chosen || parked->clock < chosen->clock) chosen = parked;
-    if (running_ != 0 && chosen->clock > earliest(running_)->clock + kLead * kInstructionClocks) return false;
+    if (running_ != 0 && !chosen->goes_alone &&
+        chosen->clock > earliest(running_)->clock + kLead * kInstructionClocks)
+      return false;
   }
   if (!chosen) return false;
   const uint64_t bit = uint64_t{1} << chosen->slot;
@@ -233,6 +235,7 @@ void SupergroupRunner::begin(Worker& worker, int pool_slot, Turn& turn) {
 void SupergroupRunner::begin_supergroup(Worker& worker, int pool_slot, BatchFunction* function, Turn& turn) {
   Group& group = *worker.group;
   group.is_new = false;
+  group.goes_alone = function != nullptr && function->cut() != nullptr && function->cut()->goes_alone();
   const uint8_t* const tidx = this->tidx(group, worker.range.begin++);
   uint64_t most = 0;
   uint32_t first = 0;
@@ -296,6 +299,7 @@ void SupergroupRunner::run_turn(Worker& worker, int pool_slot) {
   Group& group = *worker.group;
   Turn turn;
   if (group.is_new) begin(worker, pool_slot, turn);
+  if (group.goes_alone) turn.left = kTurnAlone;
   while (group.live != 0 && !turn.spent && turn.left != 0 && !stuck_ && !job_.ended())
     run_round(worker, pool_slot, turn);
   worker.used = turn.used;

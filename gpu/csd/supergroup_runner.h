@@ -49,6 +49,7 @@ class SupergroupRunner {
     std::vector<Resident> batches;      // places; those of the supergroup under way first
     uint32_t count = 0;                 // of those
     bool is_new = false;                // none of them began
+    bool goes_alone = false;            // its turns may be longer
     uint32_t live = 0, at_barrier = 0;  // did not end yet; 0: no supergroup is under way
     // Instructions of its batches, of all turns that did not end them; how many they were when all last met
     // at a barrier, and when one ended.

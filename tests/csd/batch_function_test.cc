@@ -425,6 +425,33 @@ TEST_P(BatchFunctions, RunFromCutToCut) {
   EXPECT_GT(functions(), 80u);
 }
 
+// Addresses that go on by the same step in all lanes, of words side by side and of others.
+TEST_P(BatchFunctions, GoAlongRowsInLoops) {
+  const std::string row =
+      "or tmua, rf21, rf21 ; thrsw\nadd rf21, rf21, rf25\nor unifa, rf26, rf26\nldtmu.rf10\n"
+      "add rf26, rf26, rf27\nnop\nldunifarf.rf22\nfmul rf10, rf22, rf10\nfadd rf12, rf12, rf10\n";
+  const std::string text = prologue() +
+                           "ldunifrf.rf24\nand rf21, rf20, rf24\nshl rf21, rf21, 2\nldunifrf.rf24\n"
+                           "add rf21, rf21, rf24\n"
+                           "add rf21, rf21, rf9\nadd rf26, rf9, 4\nldunifrf.rf25\nldunifrf.rf27\n"
+                           "ldunifrf.rf24\nloop:\n" +
+                           row + row + row + row +
+                           "sub.pushz rf24, rf24, 1\nb.anyna loop\nnop\nnop\nnop\n"
+                           "or tmud, rf12, rf12\nshl rf21, rf20, 2\nadd tmua, rf21, rf9\ntmuwt -\nend";
+  for (const uint32_t mask : {0xfff, 0xffe, 0})
+    for (const uint32_t first : {64, 65, 128})
+      for (const uint32_t step : {4u, 64u, 6u, 0u - 4}) {
+        Dispatch what;
+        what.workgroups = 25;
+        what.uniforms = uniforms_for(what);
+        what.uniforms.insert(what.uniforms.end(), {mask, first, step, step + 4, 2 + first % 2});
+        what.code = words(text);
+        compare(what, absl::StrFormat("%x %d %d", mask, first, step));
+        if (HasFatalFailure()) return;
+      }
+  EXPECT_GT(functions(), 0u);
+}
+
 // What they reach that is not there, they reach as often as threads.
 TEST_P(BatchFunctions, MeetNoMemoryBetweenCuts) {
   for (int round = 0; round < 20; ++round) {

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/qpu/graph/alone.h"
 #include "gpu/qpu/graph/program_front_end.h"
 #include "gpu/qpu/graph/stretches.h"
 #include "gpu/qpu/jit/back_ends.h"
@@ -48,7 +49,8 @@ class FunctionOfBatches : public FunctionOf<BatchCode> {
   explicit FunctionOfBatches(CompiledProgram<BatchProgram> compiled)
       : FunctionOf(compiled),
         indirect_(std::move(compiled.graph.whole.indirect)),
-        slots_(compiled.graph.cut.slots) {
+        slots_(compiled.graph.cut.slots),
+        goes_alone_(!compiled.graph.cut.parts.empty() && graph::go_alone(graphs_of(compiled.graph))) {
     const std::vector<graph::StretchGraphs::Part>& parts = compiled.graph.cut.parts;
     for (size_t n = 0; n < parts.size(); ++n)
       stretches_.push_back({std::bit_cast<BatchFn>(begin() + compiled.begins[n]), parts[n].instructions,
@@ -58,6 +60,7 @@ class FunctionOfBatches : public FunctionOf<BatchCode> {
   BatchFn function() const override { return stretches_.empty() ? std::bit_cast<BatchFn>(begin()) : nullptr; }
   const std::vector<BatchStretch>& stretches() const override { return stretches_; }
   uint32_t slots() const override { return slots_; }
+  bool goes_alone() const override { return goes_alone_; }
   const std::vector<IndirectWord>& indirect() const override { return indirect_; }
   size_t bytes() const override {
     return sizeof(*this) + bytes_of_code() + indirect_.size() * sizeof(IndirectWord) +
@@ -67,6 +70,7 @@ class FunctionOfBatches : public FunctionOf<BatchCode> {
  private:
   const std::vector<IndirectWord> indirect_;
   const uint32_t slots_;
+  const bool goes_alone_;
   std::vector<BatchStretch> stretches_;
 };
 

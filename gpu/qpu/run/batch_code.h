@@ -63,6 +63,9 @@ class BatchCode {
   virtual const std::vector<BatchStretch>& stretches() const = 0;
   /// That they have, kBatchSlots at most.
   virtual uint32_t slots() const = 0;
+  /// Of stretches: nobody can tell by what batches compute in which order, or how far apart, they were
+  /// executed, but for those of a supergroup that meet at a barrier (gpu/qpu/graph/alone.h).
+  virtual bool goes_alone() const = 0;
   /// Words that the program reads of BatchRun::uniforms, kMostUniforms at most.
   virtual uint32_t uniforms() const = 0;
   /// Those that it reads from kFirstIndirect on, kMostIndirect at most.

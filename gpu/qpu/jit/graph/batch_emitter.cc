@@ -21,16 +21,17 @@ using Xbyak::Ymm;
 using Xbyak::Zmm;
 
 constexpr int kUnitsOfAvx512 = 30, kUnitsOfAvx2 = 7;
-/// At a time: words of a vector.
-constexpr size_t kMostLoads = 4;
 /// Where the words probably stand that the next turn of a loop reads by an address.
 constexpr int kNextWords = 128;
+constexpr uint32_t kHalfTheSpace = 0x80000000;
 
 const Reg64 kRun(Xbyak::Operand::RDI), kUniformWords(Xbyak::Operand::RSI),
     kBatchValues(Xbyak::Operand::R11);  // BatchRun::slots
 /// Of load_word: distances of addresses from the middle of memory.
 const std::array<Reg64, 4> kWordAddresses = {Reg64(Xbyak::Operand::RBX), Reg64(Xbyak::Operand::R12),
                                              Reg64(Xbyak::Operand::R13), Reg64(Xbyak::Operand::R14)};
+/// LoopAddresses::lines() that are, a bit each.
+const Reg64 kLines(Xbyak::Operand::R15);
 const Opmask kLanesLeft(3);
 
 constexpr int kStoredAddresses = kOperands, kStoredWords = kOperands + kLaneBytes;
@@ -40,7 +41,8 @@ constexpr int kStoredAddresses = kOperands, kStoredWords = kOperands + kLaneByte
 #define V3D_MEMBER(member) (kRun + offset_of(offsetof(BatchRun, member)))
 
 BatchEmitter::BatchEmitter(const graph::Graph& graph, Width width, void* buffer, size_t bytes)
-    : GraphEmitter(graph, width, width == Width::kAvx512 ? kUnitsOfAvx512 : kUnitsOfAvx2, buffer, bytes) {
+    : GraphEmitter(graph, width, width == Width::kAvx512 ? kUnitsOfAvx512 : kUnitsOfAvx2, buffer, bytes),
+      loop_addresses_(graph) {
   uniforms_are_spread_ = true;
   word_addresses_.fill(graph::kNoNode);
   find_steps();
@@ -51,8 +53,7 @@ void BatchEmitter::begin() {
   mov(rbp, rsp);
   const auto& nodes = graph_.nodes();
   loads_words_ = std::any_of(nodes.begin(), nodes.end(), [](const Node& n) { return n.op == Op::kLoadWord; });
-  for (const Reg64& r : kWordAddresses)
-    if (loads_words_) push(r);
+  for (const Reg64& r : saved()) push(r);
   sub(rsp, 0x7fffffff);
   frame_at_ = getSize() - 4;
   and_(rsp, -kLaneBytes);
@@ -61,19 +62,26 @@ void BatchEmitter::begin() {
   mov(kMiddleOfMemory, ptr[V3D_MEMBER(middle_of_memory)]);
   mov(kBatchValues, ptr[V3D_MEMBER(slots)]);
   L(again_);
+  look_at_lines();
+}
+
+std::vector<Reg64> BatchEmitter::saved() const {
+  std::vector<Reg64> registers;
+  if (loads_words_) registers.assign(kWordAddresses.begin(), kWordAddresses.end());
+  if (!loop_addresses_.lines().empty()) registers.push_back(kLines);
+  return registers;
 }
 
 void BatchEmitter::end() {
   if (!leads_) mov(eax, 1);
   L(leave_);
-  if (loads_words_)
-    lea(rsp, ptr[rbp - static_cast<int>(kWordAddresses.size() * sizeof(uint64_t))]);
-  else
-    mov(rsp, rbp);
-  for (size_t n = kWordAddresses.size(); loads_words_ && n-- > 0;) pop(kWordAddresses[n]);
+  const std::vector<Reg64> registers = saved();
+  lea(rsp, ptr[rbp - static_cast<int>(registers.size() * sizeof(uint64_t))]);
+  for (size_t n = registers.size(); n-- > 0;) pop(registers[n]);
   pop(rbp);
   vzeroupper();
   ret();
+  other_lines();
   if (!expects_) return;
   L(other_way_);
   xor_(eax, eax);
@@ -161,8 +169,15 @@ void BatchEmitter::load_word(const Node& node) {
                                word_addresses_.begin());
   if (n == word_addresses_.size()) {
     n = next_word_address_++ % word_addresses_.size();
-    vmovd(kWordAddresses[n].cvt32(), Xmm(vector(in_register(address), 0).getIdx()));
-    movsxd(kWordAddresses[n], kWordAddresses[n].cvt32());
+    if (const Id sum = loop_addresses_.word_of(address); sum != graph::kNoNode) {
+      word_to_eax(sum);
+      and_(eax, ~3u);
+      add(eax, kHalfTheSpace);
+      movsxd(kWordAddresses[n], eax);
+    } else {
+      vmovd(kWordAddresses[n].cvt32(), Xmm(vector(in_register(address), 0).getIdx()));
+      movsxd(kWordAddresses[n], kWordAddresses[n].cvt32());
+    }
     word_addresses_[n] = address;
     if (!steps_.empty()) prefetcht0(ptr[kMiddleOfMemory + kWordAddresses[n] + kNextWords]);
   }
@@ -274,6 +289,8 @@ void BatchEmitter::fetch_ahead(const Node& load) {
 /// Those that follow with the same address are done with it: how their words stand is found out once.
 void BatchEmitter::load_memory(const Node& node) {
   if (&node < loaded_until_) return;
+  if (const Id sum = loop_addresses_.sum_of_line(node.operands[0]); sum != graph::kNoNode)
+    return load_line(node, sum);
   const int address = in_register(node.operands[0]), lanes = unit_of_lanes(node.operands[1]);
   std::array<int, kMostLoads> to;
   size_t count = 0;
@@ -285,6 +302,12 @@ void BatchEmitter::load_memory(const Node& node) {
       break;
     to[count++] = result(next, true);
   }
+  load_words(node, address, lanes, to, count);
+}
+
+/// Of loads that follow each other. @param to  their units
+void BatchEmitter::load_words(const Node& node, int address, int lanes, const std::array<int, kMostLoads>& to,
+                              size_t count) {
   const auto place = [&](size_t n) {
     return kMiddleOfMemory + rax + static_cast<int>((&node)[n].immediate - node.immediate);
   };
@@ -306,6 +329,93 @@ void BatchEmitter::load_memory(const Node& node) {
   L(different);
   for (size_t n = 0; n < count; ++n) gather_words((&node)[n], address, lanes, to[n]);
   L(done);
+}
+
+// ---- Words of loops
+
+/// Of what stands in memory.
+Xbyak::Address BatchEmitter::word_at(Id id) {
+  const auto n = static_cast<int>(graph_[id].immediate);
+  return graph_[id].op == Op::kLoad ? dword[kBatchValues + n]
+                                    : dword[kUniformWords + n * static_cast<int>(sizeof(SpreadWord))];
+}
+
+/// Of a sum; there is room for it then.
+Xbyak::Address BatchEmitter::first_lane(Id sum) {
+  constexpr int kWordsOfSlot = kLaneBytes / static_cast<int>(sizeof(uint32_t));
+  const auto [entry, is_new] = first_lanes_.try_emplace(sum, static_cast<int>(first_lanes_.size()));
+  const int in_slot = entry->second % kWordsOfSlot;
+  if (is_new && in_slot == 0) slots_of_words_.push_back(num_slots_++);
+  const int n = slots_of_words_[static_cast<size_t>(entry->second / kWordsOfSlot)];
+  return dword[rsp + kSlots + n * kLaneBytes + in_slot * static_cast<int>(sizeof(uint32_t))];
+}
+
+/// The first lane of a sum. What it is the sum of is known from before, or found out on the way.
+void BatchEmitter::word_to_eax(Id sum) {
+  std::vector<Id> open;
+  while (graph_[sum].op == Op::kAdd && !first_lanes_.contains(sum)) {
+    open.push_back(sum);
+    const std::array<Id, 2> of = {graph_[sum].operands[0], graph_[sum].operands[1]};
+    sum = stands_as_word(graph_[of[1]].op) && !graph_.is_constant(of[0]) ? of[0] : of[1];
+  }
+  mov(eax, graph_[sum].op == Op::kAdd ? first_lane(sum) : word_at(sum));
+  for (; !open.empty(); sum = open.back(), open.pop_back()) {
+    const Node& node = graph_[open.back()];
+    const Id added = node.operands[0] == sum ? node.operands[1] : node.operands[0];
+    graph_.is_constant(added) ? add(eax, graph_[added].immediate) : add(eax, word_at(added));
+    mov(first_lane(open.back()), eax);
+  }
+}
+
+/// Which lines are, at the begin of a turn, when nothing is in registers.
+void BatchEmitter::look_at_lines() {
+  constexpr uint32_t kInWord = 3;
+  const std::vector<LoopAddresses::Line>& lines = loop_addresses_.lines();
+  if (!lines.empty()) xor_(kLines.cvt32(), kLines.cvt32());
+  for (size_t n = 0; n < lines.size(); ++n) {
+    const LoopAddresses::Line& line = lines[n];
+    if ((line.constants & kInWord) != 0) continue;
+    Xbyak::Label no;
+    for (int p = 0; p < parts_; ++p) vmovups(vector(0, p), home_of(graph_[line.root], p, false));
+    is_line(0, -1, no);
+    mov(eax, word_at(line.root));
+    for (const Id uniform : line.uniforms) or_(eax, word_at(uniform));
+    test(al, kInWord);
+    jnz(no);
+    or_(kLines.cvt32(), 1u << n);
+    L(no);
+  }
+}
+
+void BatchEmitter::load_line(const Node& node, Id sum) {
+  const int address = in_register(sum);
+  const int to = result(node, true);
+  for (const Id step : {graph_[node.operands[0]].operands[0], node.operands[0]}) consume(graph_[step]);
+  word_to_eax(sum);
+  add(eax, kHalfTheSpace + node.immediate);
+  movsxd(rax, eax);
+  OtherLine& other = other_lines_.emplace_back();
+  other.load = &node;
+  other.sum = address;
+  other.to = to;
+  test(kLines.cvt32(), 1u << loop_addresses_.line_of(sum));
+  jz(other.entry, T_NEAR);
+  for (int p = 0; p < parts_; ++p) vmovups(vector(to, p), ptr[kMiddleOfMemory + rax + 32 * p]);
+  fetch_ahead(node);
+  L(other.back);
+}
+
+void BatchEmitter::other_lines() {
+  for (OtherLine& other : other_lines_) {
+    L(other.entry);
+    for (int p = 0; p < parts_; ++p) {
+      const Vector d = vector(other.to, p);
+      wide_ ? vpandd(d, vector(other.sum, p), constant(~3u)) : vpand(d, vector(other.sum, p), constant(~3u));
+      vpaddd(d, d, constant(kHalfTheSpace));
+    }
+    load_words(*other.load, other.to, -1, {other.to}, 1);
+    jmp(other.back, T_NEAR);
+  }
 }
 
 /// Lanes that take no part get 0. @param lanes  below 0: all
@@ -371,6 +481,14 @@ void BatchEmitter::scatter_words(const Node& node, int address, int data) {
 void BatchEmitter::own_data() {
   if (uses_distances_)
     table(distances_, [](uint32_t lane) { return static_cast<uint32_t>(lane * sizeof(uint32_t)); });
+}
+
+void BatchEmitter::emit(const Node& node) {
+  if (loop_addresses_.is_step_to_line(id_of(node))) return;
+  if (!loop_addresses_.is_step_to_word(id_of(node))) return GraphEmitter::emit(node);
+  // The sum may be gone where the word is loaded.
+  if (const Id sum = loop_addresses_.word_of(id_of(node)); sum != graph::kNoNode) word_to_eax(sum);
+  consume(node);
 }
 
 void BatchEmitter::emit_own(const Node& node) {
