@@ -48,6 +48,10 @@ class CasesTest(unittest.TestCase):
         self.assertIn("4: skip on both", done.stdout)
         self.assertNotIn("crash", done.stdout)
         self.assertRegex(done.stdout, r"jobs of the GPU: render \d")
+        with open(os.path.join(self.folder, "lists"), encoding="utf-8") as file:
+            lists = [line.split() for line in file]
+        self.assertEqual([len(cases) for cases in lists], [6, 6, 2, 2])
+        self.assertEqual(lists, [sorted(cases) for cases in lists], "a process has neighbours one after the other, not the order of a sample")
 
     def test_lists_without_such_cases_are_refused(self):
         done = self.run_it("--groups", "d.c.")

@@ -44,6 +44,8 @@ if os.environ.get("FAKE_DEQP_BROKEN"):
 print("dEQP Core fake starting..", flush=True)
 with open(os.path.join(os.environ["FAKE_DEQP_STATE"], "runs"), "a", encoding="utf-8") as file:
     file.write(f"{len(cases)}\n")
+with open(os.path.join(os.environ["FAKE_DEQP_STATE"], "lists"), "a", encoding="utf-8") as file:
+    file.write(" ".join(cases) + "\n")
 for case in reversed(cases):  # dEQP runs cases in the order of its tree, not of the list
     kind = case.rsplit(".", 1)[1].rstrip("0123456789")
     if kind == "lost":

@@ -51,7 +51,7 @@ class Runner:
     def run(self, cases):
         """Results of the cases, and of their subtests."""
         results = {result.case: result for result in self.journal.found}
-        cases = [case for case in cases if case not in results]
+        cases = sorted(case for case in cases if case not in results)  # neighbours share groups, which each process has to make
         shares = Shares(cases, self.batch, self.jobs)
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
             workers = [pool.submit(self._work, shares, len(cases)) for _ in range(self.jobs)]

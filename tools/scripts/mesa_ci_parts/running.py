@@ -64,7 +64,7 @@ def _run_section(section, baseline, outcomes, options):
     journal = options.journal and f"{options.journal}.{re.sub(r'[^A-Za-z0-9]+', '-', section.prefix + section.name).strip('-')}"
     settings = types.SimpleNamespace(journal=journal, retries=1, jobs=options.jobs,
                                      batch=suite.batch_limit, progress=options.progress)
-    for result in Runner(suite, baseline, settings).run(sorted(to_run)).values():
+    for result in Runner(suite, baseline, settings).run(to_run).values():
         outcomes.add(section.prefix + result.case, Outcome(baseline.outcome(result), result.seconds, result.detail, result.log))
 
 
