@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <optional>
 #include <utility>
 
 #include "gpu/base/host_time.h"
@@ -207,13 +206,14 @@ void ThreadPool::look_for_call(std::unique_lock<std::mutex>& lock, Next next) {
 
 void ThreadPool::worker() {
   t_pool = this;
-  std::optional<Next> helped;  // with a call, and has not looked for the next since
+  bool has_helped = false;  // with a call, and has not looked for the next since
+  Next next = Next::kLater;
   auto lock = lock_soon(mutex_);
   while (!stop_) {
     bool passed_over = false;
     const std::shared_ptr<Task> task = working_ < workers_ ? find_task(&passed_over) : nullptr;
-    if (!task && helped) {
-      look_for_call(lock, *std::exchange(helped, std::nullopt));
+    if (!task && std::exchange(has_helped, false)) {
+      look_for_call(lock, next);
       continue;
     }
     if (!task) {
@@ -227,7 +227,8 @@ void ThreadPool::worker() {
     ++working_;
     lock.unlock();
     help(*task, slot, true);
-    helped = task->next_call;
+    has_helped = true;
+    next = task->next_call;
     lock_soon(lock);
     --working_;
     task->free_slots.push_back(slot);
