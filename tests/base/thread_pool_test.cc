@@ -26,6 +26,16 @@ bool soon(const Condition& condition) {
   return true;
 }
 
+/// Two pieces that must run at one time to end.
+void meet(ThreadPool& pool) {
+  std::atomic<int> met{0};
+  const Piece piece = [&](int, int) {
+    ++met;
+    EXPECT_TRUE(soon([&] { return met == 2; }));
+  };
+  pool.parallel_for(2, piece);
+}
+
 TEST(ThreadPool, RunsEachPieceOnce) {
   for (const int workers : {0, 1, 3}) {
     ThreadPool pool(workers);
@@ -61,7 +71,7 @@ TEST(ThreadPool, SlotsAreUniqueAmongRunningPieces) {
 TEST(ThreadPool, CallersShareTheWorkers) {
   ThreadPool pool(1);
   std::atomic<bool> over{false};
-  std::atomic<int> met{0}, begun{0};
+  std::atomic<int> begun{0};
   std::thread hog([&] {
     const Piece piece = [&](int, int) {
       ++begun;
@@ -70,11 +80,7 @@ TEST(ThreadPool, CallersShareTheWorkers) {
     pool.parallel_for(30'000, piece);
   });
   EXPECT_TRUE(soon([&] { return begun > 3; }));
-  const Piece piece = [&](int, int) {
-    ++met;
-    EXPECT_TRUE(soon([&] { return met == 2; }));
-  };
-  pool.parallel_for(2, piece);
+  meet(pool);
   over = true;
   hog.join();
 }
@@ -148,7 +154,7 @@ TEST(ThreadPool, WorkersSeeByThemselvesThatAJobGoesOn) {
 TEST(ThreadPool, WhoLooksForTheNextJobStandsInForAWorkerThatWaits) {
   ThreadPool pool(1);
   for (int round = 0; round < 50; ++round) {
-    std::atomic<int> waiting{0}, met{0};
+    std::atomic<int> waiting{0};
     std::atomic<bool> over{false};
     std::thread other([&] {
       const Piece piece = [&](int, int slot) {
@@ -159,11 +165,7 @@ TEST(ThreadPool, WhoLooksForTheNextJobStandsInForAWorkerThatWaits) {
       pool.parallel_for(2, piece);
     });
     EXPECT_TRUE(soon([&] { return waiting == 2; }));
-    const Piece piece = [&](int, int) {
-      ++met;
-      EXPECT_TRUE(soon([&] { return met == 2; }));
-    };
-    pool.parallel_for(2, piece);
+    meet(pool);
     over = true;
     other.join();
   }
@@ -174,12 +176,7 @@ TEST(ThreadPool, WorkersComeAfterAnyPause) {
   ThreadPool pool(1);
   for (const int pause_us : {0, 20, 100, 280, 290, 300, 310, 320, 1000, 3000, 300, 100, 0}) {
     for (int round = 0; round < 10; ++round) {
-      std::atomic<int> met{0};
-      const Piece piece = [&](int, int) {
-        ++met;
-        EXPECT_TRUE(soon([&] { return met == 2; }));
-      };
-      pool.parallel_for(2, piece);
+      meet(pool);
       std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
     }
   }

@@ -10,7 +10,6 @@ namespace {
 
 constexpr uint8_t kOperation = 0x78;  // of a configuration: all ones for loads and stores
 constexpr uint32_t kVector = 16;      // bytes
-constexpr uint32_t kHalfTheSpace = 0x80000000;
 
 }  // namespace
 

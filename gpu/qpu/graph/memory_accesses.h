@@ -10,6 +10,9 @@
 
 namespace v3d::qpu::graph {
 
+/// Is added to the addresses of all accesses: hosts' indices have a sign.
+inline constexpr uint32_t kHalfTheSpace = 0x80000000;
+
 class MemoryAccesses {
  public:
   static constexpr size_t kMostWords = 4;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <set>
 
+#include "gpu/qpu/graph/memory_accesses.h"
 #include "gpu/qpu/graph/program_front_end.h"
 #include "gpu/qpu/jit/graph/frame.h"
 #include "gpu/qpu/jit/graph/stored.h"
@@ -23,7 +24,6 @@ using Xbyak::Zmm;
 constexpr int kUnitsOfAvx512 = 30, kUnitsOfAvx2 = 7;
 /// Where the words probably stand that the next turn of a loop reads by an address.
 constexpr int kNextWords = 128;
-constexpr uint32_t kHalfTheSpace = 0x80000000;
 
 const Reg64 kRun(Xbyak::Operand::RDI), kUniformWords(Xbyak::Operand::RSI),
     kBatchValues(Xbyak::Operand::R11);  // BatchRun::slots
@@ -172,7 +172,7 @@ void BatchEmitter::load_word(const Node& node) {
     if (const Id sum = loop_addresses_.word_of(address); sum != graph::kNoNode) {
       word_to_eax(sum);
       and_(eax, ~3u);
-      add(eax, kHalfTheSpace);
+      add(eax, graph::kHalfTheSpace);
       movsxd(kWordAddresses[n], eax);
     } else {
       vmovd(kWordAddresses[n].cvt32(), Xmm(vector(in_register(address), 0).getIdx()));
@@ -256,13 +256,9 @@ BatchEmitter::Id BatchEmitter::base_of(const Node& load) const {
 
 /// In a loop a column of a matrix, say: lines so far apart that the host does not fetch them on its own.
 void BatchEmitter::find_steps() {
-  const auto& nodes = graph_.nodes();
-  const bool is_loop = std::any_of(nodes.begin(), nodes.end(), [](const Node& node) {
-    return node.op == Op::kLead && ((node.immediate | node.immediate >> 16) & kStretchAgain) != 0;
-  });
-  if (!is_loop) return;
+  if (!leads_to_itself(graph_)) return;
   std::set<Id> bases;
-  for (const Node& node : nodes) {
+  for (const Node& node : graph_.nodes()) {
     if (node.op != Op::kLoadMemory) continue;
     const Id base = base_of(node);
     bases.insert(base);
@@ -279,8 +275,7 @@ void BatchEmitter::fetch_ahead(const Node& load) {
   constexpr int kStepsLog2 = 5;  // so many steps
   const auto step = steps_.find(id_of(load));
   if (step == steps_.end()) return;
-  movsxd(rcx, dword[kUniformWords +
-                    static_cast<int>(graph_[step->second].immediate) * static_cast<int>(sizeof(SpreadWord))]);
+  movsxd(rcx, word_at(step->second));
   shl(rcx, kStepsLog2);
   add(rcx, kMiddleOfMemory);
   prefetcht0(ptr[rcx + rax]);
@@ -392,7 +387,7 @@ void BatchEmitter::load_line(const Node& node, Id sum) {
   const int to = result(node, true);
   for (const Id step : {graph_[node.operands[0]].operands[0], node.operands[0]}) consume(graph_[step]);
   word_to_eax(sum);
-  add(eax, kHalfTheSpace + node.immediate);
+  add(eax, graph::kHalfTheSpace + node.immediate);
   movsxd(rax, eax);
   OtherLine& other = other_lines_.emplace_back();
   other.load = &node;
@@ -411,7 +406,7 @@ void BatchEmitter::other_lines() {
     for (int p = 0; p < parts_; ++p) {
       const Vector d = vector(other.to, p);
       wide_ ? vpandd(d, vector(other.sum, p), constant(~3u)) : vpand(d, vector(other.sum, p), constant(~3u));
-      vpaddd(d, d, constant(kHalfTheSpace));
+      vpaddd(d, d, constant(graph::kHalfTheSpace));
     }
     load_words(*other.load, other.to, -1, {other.to}, 1);
     jmp(other.back, T_NEAR);

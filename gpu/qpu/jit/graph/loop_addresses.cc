@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "gpu/qpu/graph/memory_accesses.h"
 #include "gpu/qpu/run/batch_code.h"
 
 namespace v3d::qpu::jit {
@@ -11,18 +12,20 @@ using graph::kNoNode;
 
 namespace {
 
-constexpr uint32_t kHalfTheSpace = 0x80000000, kWords = ~3u;
+constexpr uint32_t kWords = ~3u;
 /// Bits of a register.
 constexpr size_t kMostLines = 16;
 
 }  // namespace
 
-LoopAddresses::LoopAddresses(const graph::Graph& graph) : graph_(graph) {
-  const auto& nodes = graph.nodes();
-  const bool is_loop = std::any_of(nodes.begin(), nodes.end(), [](const Node& node) {
-    return node.op == Op::kLead && ((node.immediate | node.immediate >> 16) & kStretchAgain) != 0;
+bool leads_to_itself(const graph::Graph& graph) {
+  return std::any_of(graph.nodes().begin(), graph.nodes().end(), [](const graph::Node& node) {
+    return node.op == graph::Op::kLead && ((node.immediate | node.immediate >> 16) & kStretchAgain) != 0;
   });
-  if (!is_loop) return;
+}
+
+LoopAddresses::LoopAddresses(const graph::Graph& graph) : graph_(graph) {
+  if (!leads_to_itself(graph)) return;
   find_sums();
   find_addresses();
 }
@@ -58,7 +61,7 @@ void LoopAddresses::find_addresses() {
   const auto& nodes = graph_.nodes();
   for (size_t n = 0; n < nodes.size(); ++n) {
     const Node& node = nodes[n];
-    if (node.op != Op::kAdd || !graph_.is_constant(node.operands[1], kHalfTheSpace)) continue;
+    if (node.op != Op::kAdd || !graph_.is_constant(node.operands[1], graph::kHalfTheSpace)) continue;
     const Id step = node.operands[0];
     if (graph_[step].op != Op::kAnd || !graph_.is_constant(graph_[step].operands[1], kWords)) continue;
     if (users_[step].size() != 1) continue;

@@ -12,11 +12,13 @@
 
 namespace v3d::qpu::jit {
 
+bool leads_to_itself(const graph::Graph& graph);
+
 class LoopAddresses {
  public:
   using Id = graph::Id;
 
-  /// Empty of a graph that does not lead to itself.
+  /// Empty unless it leads_to_itself().
   explicit LoopAddresses(const graph::Graph& graph);
 
   /// What all lanes of a load add the same to, from turn to turn. If its words stand side by side, at
