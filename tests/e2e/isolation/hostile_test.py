@@ -69,7 +69,7 @@ def on_board(build, names):
 
 
 def run_shortage(build, shortage, seed, factor):
-    if shortage.plain_only and build.sanitized():
+    if shortage.plain_only and build.sanitizer():
         print(f"{shortage.name}: skipped, a sanitizer ends the program when it gets no memory")
         return []
     attacks = on_board(build, shortage.attacks)

@@ -58,10 +58,11 @@ class Build:
     def missing(self):
         return [path for path in (self.daemon, self.command, self.shim) if not os.path.exists(path)]
 
-    def sanitized(self):
-        """Whether the daemon carries a sanitizer."""
+    def sanitizer(self):
+        """The one that the daemon carries: "address", "thread" or None."""
         with open(self.daemon, "rb") as file:
-            return b"__asan_init" in (content := file.read()) or b"__tsan_init" in content
+            content = file.read()
+        return next((name for name in ("address", "thread") if f"__{name[0]}san_init".encode() in content), None)
 
     def without(self):
         """The environment of programs that use no daemon but that of --socket."""

@@ -26,6 +26,8 @@ QUIET = 12.0  # seconds in which the daemon forgets the attackers, on a machine 
 Allowance = collections.namedtuple("Allowance", "rss maps fds threads load log peak slowness")
 PLAIN = Allowance(rss=48 << 20, maps=128, fds=16, threads=8, load=0.5, log=1 << 20, peak=640 << 20, slowness=1)
 SANITIZED = PLAIN._replace(rss=384 << 20, maps=2000, peak=4 << 30, slowness=10)  # quarantine and shadow; ten times slower
+# ThreadSanitizer keeps four bytes of shadow for each that was in use at once, after that one is free.
+ALLOWANCES = {None: PLAIN, "address": SANITIZED, "thread": SANITIZED._replace(rss=1 << 30)}
 
 # peak: bytes of the daemon's memory; before and after: Figures. latency: seconds of the victim's rounds.
 Outcome = collections.namedtuple("Outcome", "attack seed problems latency control alone before peak after counts")
@@ -104,7 +106,7 @@ class Siege:
 
     def __init__(self, build, folder, options=(), settled=False, descriptors=None, shortage=False, victims=()):
         self.folder, self.shortage = folder, shortage
-        self.allowance = SANITIZED if build.sanitized() else PLAIN
+        self.allowance = ALLOWANCES[build.sanitizer()]
         self.daemon = Daemon(build, folder, options, descriptors)
         environment = self.daemon.client_environment()
         self.victims = [witness.Witness("victim.py", environment, ["--settled"] if settled else [])]
