@@ -8,7 +8,7 @@
 #include "gpu/base/halves.h"
 #include "gpu/base/lanes.h"
 
-#ifdef __AVX512VL__
+#ifdef __AVX2__
 #include <immintrin.h>  // only its masked forms, as in gpu/base/vector.h
 #endif
 
@@ -20,8 +20,19 @@ typedef uint32_t Quartet __attribute__((vector_size(16)));
 /// The first words of an element, and none after them.
 template <uint32_t kWords>
 Quartet load_element(const void* from) {
-#ifdef __AVX512VL__
+  // GCC 12 puts smaller loads together in memory, where the host waits for all of them.
+  if constexpr (kWords == 2) {
+    typedef uint64_t Pair __attribute__((vector_size(16)));
+    Pair element = {};
+    std::memcpy(&element[0], from, sizeof(element[0]));
+    return reinterpret_cast<Quartet>(element);
+  }
+#if defined(__AVX512VL__)
   if constexpr (kWords == 3) return reinterpret_cast<Quartet>(_mm_maskz_loadu_epi32((1 << kWords) - 1, from));
+#elif defined(__AVX2__)
+  if constexpr (kWords == 3)
+    return reinterpret_cast<Quartet>(
+        _mm_maskload_epi32(static_cast<const int*>(from), _mm_setr_epi32(-1, -1, -1, 0)));
 #endif
   Quartet element = {};
   std::memcpy(&element, from, kWords * sizeof(uint32_t));
@@ -32,27 +43,27 @@ Quartet load_element(const void* from) {
 template <uint32_t kWords, typename Host>
 void load_rows(Host host, Lanes* rows) {
   const auto load = [&](size_t lane) { return load_element<kWords>(host(lane)); };
-  const auto side_by_side = [&](size_t lane) {
+  // Elements four apart: those of each quarter of the rows stand in the same quarter of these.
+  const auto column = [&](size_t lane) {
     const auto two = [&](size_t at) {
-      return __builtin_shufflevector(load(at), load(at + 1), 0, 1, 2, 3, 4, 5, 6, 7);
+      return __builtin_shufflevector(load(at), load(at + 4), 0, 1, 2, 3, 4, 5, 6, 7);
     };
-    return join(two(lane), two(lane + 2));
+    return join(two(lane), two(lane + 8));
   };
-  const Lanes four[4] = {side_by_side(0), side_by_side(4), side_by_side(8), side_by_side(12)};
-  // Two words of elements 0..7, or 8..15.
+  const Lanes columns[4] = {column(0), column(1), column(2), column(3)};
+  const auto put = [&](uint32_t c, const Lanes& even, const Lanes& odd) {
+    rows[c] = shuffle<0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29>(even, odd);
+    if (c + 1 < kWords)
+      rows[c + 1] = shuffle<2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31>(even, odd);
+  };
   const auto low_words = [](const Lanes& a, const Lanes& b) {
-    return shuffle<0, 4, 8, 12, 16, 20, 24, 28, 1, 5, 9, 13, 17, 21, 25, 29>(a, b);
+    return shuffle<0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29>(a, b);
   };
   const auto high_words = [](const Lanes& a, const Lanes& b) {
-    return shuffle<2, 6, 10, 14, 18, 22, 26, 30, 3, 7, 11, 15, 19, 23, 27, 31>(a, b);
+    return shuffle<2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31>(a, b);
   };
-  const auto put = [&](uint32_t c, const Lanes& a, const Lanes& b) {
-    rows[c] = shuffle<0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23>(a, b);
-    if (c + 1 < kWords)
-      rows[c + 1] = shuffle<8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31>(a, b);
-  };
-  put(0, low_words(four[0], four[1]), low_words(four[2], four[3]));
-  if (kWords > 2) put(2, high_words(four[0], four[1]), high_words(four[2], four[3]));
+  put(0, low_words(columns[0], columns[1]), low_words(columns[2], columns[3]));
+  if (kWords > 2) put(2, high_words(columns[0], columns[1]), high_words(columns[2], columns[3]));
 }
 
 }  // namespace v3d
