@@ -31,10 +31,6 @@ typedef float AlignedLanesF __attribute__((vector_size(64), aligned(64)));
 using LaneMask = uint16_t;
 inline constexpr LaneMask kAllLanes = 0xffff;
 
-inline Lanes splat(uint32_t v) { return Lanes{} + v; }
-/// -0.0f and the payload of a NaN stay as they are, which an addition would not leave them.
-inline LanesF splat(float v) { return LanesF{v, v, v, v, v, v, v, v, v, v, v, v, v, v, v, v}; }
-
 /// Reinterpretations; no bit changes.
 inline LanesF as_float(Lanes v) { return reinterpret_cast<LanesF>(v); }
 inline LanesI as_int(Lanes v) { return reinterpret_cast<LanesI>(v); }
@@ -69,6 +65,22 @@ inline typename HostPart<V>::type part_of(const V& v, size_t n) {
   __builtin_memcpy(&part, reinterpret_cast<const char*>(&v) + n * sizeof(part), sizeof(part));
   return part;
 }
+
+/// The value in all lanes, with all its bits. It is put together from parts: GCC 12 stores whole vectors that
+/// are constants element by element, where parts of them are wanted, and the host waits for these to load one.
+template <typename V, typename Element>
+inline V splat_parts(Element v) {
+  typedef typename HostPart<V>::type Part;
+  const Part part = [&]<size_t... kAt>(std::index_sequence<kAt...>) { return Part{((void)kAt, v)...}; }
+  (std::make_index_sequence<kHostWords>());
+  V result;
+  for (size_t n = 0; n < kLanes / kHostWords; ++n)
+    __builtin_memcpy(reinterpret_cast<char*>(&result) + n * sizeof(part), &part, sizeof(part));
+  return result;
+}
+inline Lanes splat(uint32_t v) { return splat_parts<Lanes>(v); }
+inline LanesF splat(float v) { return splat_parts<LanesF>(v); }
+inline LanesI splat_int(int32_t v) { return splat_parts<LanesI>(v); }
 
 /// What fn(part of v...) gives for each of the parts, put together: R is Lanes, LanesI or LanesF. In fn is
 /// written what would be written for the whole vectors.

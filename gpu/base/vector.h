@@ -14,8 +14,6 @@
 
 namespace v3d {
 
-inline LanesI splat_int(int32_t v) { return LanesI{} + v; }
-
 inline LanesF to_float(LanesI v) { return __builtin_convertvector(v, LanesF); }
 
 /// NaN in `a` gives b.

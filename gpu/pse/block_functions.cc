@@ -89,7 +89,7 @@ BlockFunctions::Filling& BlockFunctions::filling_of(const qpu::Program& program)
 
 /// Functions take as long for one pixel of a block as for all.
 bool BlockFunctions::is_sparse(const qpu::Program& program) {
-  constexpr uint64_t kEnough = 128, kPixelsOfBlock = 5;
+  constexpr uint64_t kEnough = 128, kPixelsOfBlock = 3;
   const Filling& filling = filling_of(program);
   return filling.shaded >= kEnough && filling.passed < filling.shaded * kPixelsOfBlock;
 }
