@@ -39,31 +39,43 @@ Quartet load_element(const void* from) {
   return element;
 }
 
-/// The elements of 2 to 4 words at host(lane), turned round in registers: row c holds their words c.
-template <uint32_t kWords, typename Host>
-void load_rows(Host host, Lanes* rows) {
-  const auto load = [&](size_t lane) { return load_element<kWords>(host(lane)); };
-  // Elements four apart: those of each quarter of the rows stand in the same quarter of these.
-  const auto column = [&](size_t lane) {
-    const auto two = [&](size_t at) {
-      return __builtin_shufflevector(load(at), load(at + 4), 0, 1, 2, 3, 4, 5, 6, 7);
-    };
-    return join(two(lane), two(lane + 8));
-  };
-  const Lanes columns[4] = {column(0), column(1), column(2), column(3)};
-  const auto put = [&](uint32_t c, const Lanes& even, const Lanes& odd) {
-    rows[c] = shuffle<0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29>(even, odd);
-    if (c + 1 < kWords)
-      rows[c + 1] = shuffle<2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31>(even, odd);
-  };
+/// Columns of words to rows, within each quad: row i of quad q holds the words of lane 4q + i. Its own
+/// inverse.
+inline void transpose_quads(const Lanes* in, Lanes* out) {
   const auto low_words = [](const Lanes& a, const Lanes& b) {
     return shuffle<0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29>(a, b);
   };
   const auto high_words = [](const Lanes& a, const Lanes& b) {
     return shuffle<2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31>(a, b);
   };
-  put(0, low_words(columns[0], columns[1]), low_words(columns[2], columns[3]));
-  if (kWords > 2) put(2, high_words(columns[0], columns[1]), high_words(columns[2], columns[3]));
+  const auto low_halves = [](const Lanes& a, const Lanes& b) {
+    return shuffle<0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29>(a, b);
+  };
+  const auto high_halves = [](const Lanes& a, const Lanes& b) {
+    return shuffle<2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31>(a, b);
+  };
+  const Lanes low[2] = {low_words(in[0], in[1]), low_words(in[2], in[3])},
+              high[2] = {high_words(in[0], in[1]), high_words(in[2], in[3])};
+  out[0] = low_halves(low[0], low[1]);
+  out[1] = high_halves(low[0], low[1]);
+  out[2] = low_halves(high[0], high[1]);
+  out[3] = high_halves(high[0], high[1]);
+}
+
+/// The elements of 2 to 4 words at host(lane), turned round in registers: row c holds their words c.
+template <uint32_t kWords, typename Host>
+void load_rows(Host host, Lanes* rows) {
+  const auto load = [&](size_t lane) { return load_element<kWords>(host(lane)); };
+  const auto every_fourth = [&](size_t lane) {
+    const auto two = [&](size_t at) {
+      return __builtin_shufflevector(load(at), load(at + 4), 0, 1, 2, 3, 4, 5, 6, 7);
+    };
+    return join(two(lane), two(lane + 8));
+  };
+  const Lanes elements[4] = {every_fourth(0), every_fourth(1), every_fourth(2), every_fourth(3)};
+  Lanes words[4];
+  transpose_quads(elements, words);
+  for (uint32_t c = 0; c < kWords; ++c) rows[c] = words[c];
 }
 
 }  // namespace v3d

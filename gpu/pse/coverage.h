@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 
 #include "gpu/base/lanes.h"
 
@@ -165,11 +166,12 @@ class TileCoverage {
   template <typename Emit, typename Whole>
   void macro_block(const Rect& window, bool cuts, int x0, int y0, Emit&& emit, Whole&& whole) const {
     const Cells cells = values<4>(x0, y0);
+    int32_t values_of[kEdges][kLanes];  // hosts spread a word from memory to all lanes as they load it
+    std::memcpy(values_of, &cells, sizeof(values_of));
     for_cells<4>(window, cuts, x0, y0, cells, [&](int x, int y, bool all, uint32_t cell) {
       if (all) return whole(x, y);
       block(
-          window, cuts, x, y, [&](int k) { return permute(cells[static_cast<size_t>(k)], splat(cell)); },
-          emit);
+          window, cuts, x, y, [&](int k) { return splat_int(values_of[k][cell]); }, emit);
     });
   }
 
@@ -178,7 +180,8 @@ class TileCoverage {
     min_step_[k] = std::min(a_[k], 0) + std::min(b_[k], 0);
     max_step_[k] = std::max(a_[k], 0) + std::max(b_[k], 0);
     steps_[k] = a_[k] * kColumn + b_[k] * kRow;
-    pixel_[k] = permute(steps_[k], kBlockX + 4 * kBlockY);
+    // By kBlockX + 4 * kBlockY.
+    pixel_[k] = as_int(shuffle<0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15>(as_uint(steps_[k])));
   }
 
   static constexpr int kDirectBlocks = 4;

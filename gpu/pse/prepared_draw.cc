@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_format.h"
 #include "gpu/base/host_time.h"
-#include "gpu/base/pairs.h"
+#include "gpu/base/rows.h"
 #include "gpu/base/work_meter.h"
 #include "gpu/base/work_watch.h"
 #include "gpu/chip/profile.h"
@@ -46,23 +46,6 @@ bool made_of_triangles(const draw::Draw& draw) {
   return draw::topology(draw.call.mode).vertices == 3;
 }
 
-/// Four words of each of 16 vertices, from rows of 16 vertices side by side.
-struct Quartets {
-  Lanes of[4];  ///< vertices 0..3, 4..7, ...
-};
-Quartets turn_round(const Lanes rows[4]) {
-  const auto low_fours = [](const Lanes& a, const Lanes& b) {
-    return shuffle<0, 1, 16, 17, 2, 3, 18, 19, 4, 5, 20, 21, 6, 7, 22, 23>(a, b);
-  };
-  const auto high_fours = [](const Lanes& a, const Lanes& b) {
-    return shuffle<8, 9, 24, 25, 10, 11, 26, 27, 12, 13, 28, 29, 14, 15, 30, 31>(a, b);
-  };
-  const Lanes low[2] = {low_pairs(rows[0], rows[1]), low_pairs(rows[2], rows[3])},
-              high[2] = {high_pairs(rows[0], rows[1]), high_pairs(rows[2], rows[3])};
-  return {{low_fours(low[0], low[1]), high_fours(low[0], low[1]), low_fours(high[0], high[1]),
-           high_fours(high[0], high[1])}};
-}
-
 /// Turns rows of 16 vertices side by side into one vertex after the other. Rows that are missing are 0.
 void transpose(const Lanes* from, uint32_t rows, const ptb::ScreenTransform& screen, uint32_t group,
                PreparedDraw& prepared) {
@@ -76,9 +59,11 @@ void transpose(const Lanes* from, uint32_t rows, const ptb::ScreenTransform& scr
       four[kRowX] = as_uint(screen.x(as_int(four[kRowX])));
       four[kRowY] = as_uint(screen.y(as_int(four[kRowY])));
     }
-    const Quartets words = turn_round(four);
+    Lanes vertices[4];  // each fourth one
+    transpose_quads(four, vertices);
     const auto place = [&](size_t i) {
-      std::memcpy(to + i * prepared.stride + row, reinterpret_cast<const char*>(words.of) + 16 * i, 16);
+      std::memcpy(to + i * prepared.stride + row,
+                  reinterpret_cast<const char*>(&vertices[i % 4]) + i / 4 * 16, 16);
     };
     if (count == kLanes) {
 #pragma GCC unroll 16

@@ -52,7 +52,7 @@ LaneMask TileLists::tiles_of(const Boxes& boxes, TileRanges* ranges) const {
                y0 = max(first_pixel(boxes.top), splat_int(top_)),
                y1 = min(last_pixel(boxes.bottom), splat_int(bottom_ - 1));
   *ranges = {x0 >> tile_shift_x_, y0 >> tile_shift_y_, x1 >> tile_shift_x_, y1 >> tile_shift_y_};
-  return negative((x0 <= x1) & (y0 <= y1));
+  return negative(at_most(x0, x1) & at_most(y0, y1));
 }
 
 /// The function (b - a) x (p - a) + bias, taken at that corner of each tile where it is largest.

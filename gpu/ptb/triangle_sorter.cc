@@ -82,7 +82,7 @@ void TriangleSorter::sort(const draw::Primitive* triangles, const ScreenVertices
                                   max(max(a.y, b.y), c.y)};
   TileLists::TileRanges range;
   const LaneMask touching = lists_.tiles_of(boxes, &range);
-  const LaneMask thin = negative((range.x0 == range.x1) | (range.y0 == range.y1));
+  const LaneMask thin = negative(v3d::equal(range.x0, range.x1) | v3d::equal(range.y0, range.y1));
   out->outside = static_cast<LaneMask>(rejected | (left & ~touching));
   out->drawn = static_cast<LaneMask>(left & touching & thin);
   out->plain |= static_cast<LaneMask>(left & touching & ~thin);

@@ -1,6 +1,7 @@
 #include "gpu/tlb/texel_block.h"
 
 #include "gpu/base/pairs.h"
+#include "gpu/base/rows.h"
 
 namespace v3d::tlb {
 namespace {
@@ -44,29 +45,6 @@ void load_8_bytes(const BlockRows& rows, Lanes* texel) {
   const Lanes lower = load_halves(rows.piece[0] + rows.lower, rows.piece[1] + rows.lower);
   texel[0] = rows_to_quads(first_of_pairs(upper, lower));
   texel[1] = rows_to_quads(second_of_pairs(upper, lower));
-}
-
-/// Columns of words to rows, within each quad: row i of quad q holds the words of lane 4q + i. Its own
-/// inverse.
-void transpose_quads(const Lanes* in, Lanes* out) {
-  const auto low_words = [](const Lanes& a, const Lanes& b) {
-    return shuffle<0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29>(a, b);
-  };
-  const auto high_words = [](const Lanes& a, const Lanes& b) {
-    return shuffle<2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31>(a, b);
-  };
-  const auto low_halves = [](const Lanes& a, const Lanes& b) {
-    return shuffle<0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29>(a, b);
-  };
-  const auto high_halves = [](const Lanes& a, const Lanes& b) {
-    return shuffle<2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31>(a, b);
-  };
-  const Lanes a = low_words(in[0], in[1]), b = high_words(in[0], in[1]);
-  const Lanes c = low_words(in[2], in[3]), d = high_words(in[2], in[3]);
-  out[0] = low_halves(a, c);
-  out[1] = high_halves(a, c);
-  out[2] = low_halves(b, d);
-  out[3] = high_halves(b, d);
 }
 
 /// Texel i of every quad: bytes 16 * (i & 1) of the upper or lower row of its piece.
