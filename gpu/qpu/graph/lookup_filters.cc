@@ -157,7 +157,7 @@ LookupNodes::Channels LookupNodes::decoded(Value address) {
   using Texels = LookupKind::Texels;
   Channels result = none();
   const bool is_long = kind_.log2_bytes == 3;
-  const Value v = is_long ? make(Op::kGather, address, lanes_) : texel(address);
+  const Value v = is_long ? gathered(address, 0) : texel(address);
   switch (kind_.texels) {
     case Texels::kUnorm8:
       for (uint32_t c = 0; c < num_channels(); ++c) result[c] = channel_of_byte(v, c);
@@ -167,7 +167,7 @@ LookupNodes::Channels LookupNodes::decoded(Value address) {
       result[3] = channel_of_byte(v, 3);
       break;
     case Texels::kHalf: {
-      const Value second = is_long ? make(Op::kGather, address + 4u, lanes_) : v;
+      const Value second = is_long ? gathered(address, 4) : v;
       for (size_t c = 0; c < num_channels(); ++c) {
         const Value of = c < 2 ? v : second;
         result[c] = float_of_half(c % 2 == 0 ? of & 0xffffu : of >> 16);

@@ -303,9 +303,14 @@ Value LookupNodes::address(Value column, Value row, Value x, const Level& of) {
   return column + (row ^ (x << static_cast<uint32_t>(11 - log2_utile_width()) & flipped));
 }
 Value LookupNodes::texel(Value address) {
-  if (kind_.log2_bytes == 2) return make(Op::kGather, address, lanes_);
+  if (kind_.log2_bytes == 2) return gathered(address, 0);
   const Value shift = (address & 3u) << 3;
-  return make(Op::kShr, make(Op::kGather, address & ~3u, lanes_), shift);
+  return make(Op::kShr, gathered(address & ~3u, 0), shift);
+}
+Value LookupNodes::gathered(Value address, uint32_t offset) {
+  return {
+      &graph_,
+      graph_.make({.op = Op::kGather, .operands = {address.id, lanes_.id, kNoNode}, .immediate = offset})};
 }
 
 Value LookupNodes::texel_address(const Coordinates& at) {

@@ -123,6 +123,7 @@ class LookupNodes {
   Value row(Value y, const Level& of);
   Value address(Value column, Value row, Value x, const Level& of);
   Value texel(Value address);
+  Value gathered(Value address, uint32_t offset);
 
   // ---- lookup_filters.cc: texels, and what is made of them
   Channels filtered(const Coordinates& at, const Level& of, LookupKind::Filter filter);

@@ -25,11 +25,14 @@ struct Planes {
 };
 
 /// @param c  coefficients of varyings, which stay
+/// @param middle_of_memory  of graphs that gather
 /// @return  whether there is code
 template <size_t kBlocks>
 bool run_on(jit::Target target, const Graph& graph, Planes<kBlocks>& planes, const std::vector<uint32_t>& c,
-            jit::Pairs pairs) {
-  const std::vector<uint8_t> bytes = jit::make_block_code_with(target, graph, pairs);
+            jit::Pairs pairs, jit::LaneLoads loads = jit::LaneLoads::kWherePays,
+            const uint8_t* middle_of_memory = nullptr) {
+  const std::vector<uint8_t> bytes = jit::make_block_code_with(target, graph, pairs, loads);
+  const uint32_t no_faults = 0;
   const auto code = bytes.empty() ? std::nullopt : jit::CodeMemory::copy_of(bytes);
   if (!code) return false;
   BlockCoefficients coefficients{};
@@ -41,6 +44,8 @@ bool run_on(jit::Target target, const Graph& graph, Planes<kBlocks>& planes, con
   run.color = reinterpret_cast<uint32_t*>(planes.color.data());
   run.bytes_of_rows = sizeof(Lanes) / 2;
   run.coefficients = &coefficients;
+  run.middle_of_memory = middle_of_memory;
+  run.fault_cost = &no_faults;
   run.blocks = blocks.data();
   run.end = run.blocks + kBlocks;
   std::bit_cast<BlockFn>(code->begin())(&run);

@@ -32,7 +32,6 @@ const std::array<Reg64, 4> kWordAddresses = {Reg64(Xbyak::Operand::RBX), Reg64(X
                                              Reg64(Xbyak::Operand::R13), Reg64(Xbyak::Operand::R14)};
 /// LoopAddresses::lines() that are, a bit each.
 const Reg64 kLines(Xbyak::Operand::R15);
-const Opmask kLanesLeft(3);
 
 constexpr int kStoredAddresses = kOperands, kStoredWords = kOperands + kLaneBytes;
 
@@ -43,6 +42,7 @@ constexpr int kStoredAddresses = kOperands, kStoredWords = kOperands + kLaneByte
 BatchEmitter::BatchEmitter(const graph::Graph& graph, Width width, void* buffer, size_t bytes)
     : GraphEmitter(graph, width, width == Width::kAvx512 ? kUnitsOfAvx512 : kUnitsOfAvx2, buffer, bytes),
       loop_addresses_(graph) {
+  loads_lanes_ = !wide_ && gathers_are_slow();
   uniforms_are_spread_ = true;
   word_addresses_.fill(graph::kNoNode);
   find_steps();

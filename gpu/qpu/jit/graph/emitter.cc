@@ -34,6 +34,7 @@ void GraphEmitter::emit() {
   walk();
   end();
   unsure_results();
+  partial_gathers();
   pool();
   rewrite(frame_at_,
           kSlots + static_cast<uint64_t>(bytes_of_part_ * parts_) * static_cast<uint64_t>(num_slots_), 4);

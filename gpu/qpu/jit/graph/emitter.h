@@ -22,6 +22,9 @@ namespace v3d::qpu::jit {
 
 enum class Width : uint8_t { kAvx512, kAvx512Pairs, kAvx2 };
 
+/// Whether the processor's gathers of AVX2 take longer than a load for each lane.
+bool gathers_are_slow();
+
 class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
  public:
   /// Throws Xbyak::Error where the buffer is too small.
@@ -127,8 +130,37 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   void pick_lanes(const Node& node);
   void pick_lanes(int to, int part, int index, const Xbyak::Operand& low, const Xbyak::Operand& high);
   void least_of_lanes(const Node& node);
+
+  // ---- gathers.cc
   void gather(const Node& node);
   void lanes_of_gather(Id mask);
+  void gather_wide(const Node& node);
+  void gather_narrow(const Node& node);
+  /// Of AVX2.
+  struct Gather {
+    int from = -1, to = -1;
+    int second = -1;                          // where the words behind those go, if somebody wants them
+    int offset = 0;                           // in bytes
+    int lanes = -1;                           // where the mask is; below 0: in memory
+    std::vector<Xbyak::Address> memory = {};  // then, by part
+  };
+  struct PartialGather {
+    Xbyak::Label entry, back;
+    Gather gather;
+  };
+  const Node* gather_behind(const Node& node) const;
+  void gather_by_host(const Gather& of);
+  void load_lanes(const Gather& of);
+  template <typename Fn>
+  void for_each_lane(const Xbyak::Xmm& indices, bool are_signed, Fn load);
+  template <typename Fn>
+  void load_words(const Vector& to, const Vector& indices, bool are_signed, Fn address_of);
+  void load_words(const Vector& to, const Vector& from, int offset);
+  void load_from_table(const Vector& to, const Vector& indices, const Xbyak::Reg64& table);
+  void load_pairs(const Vector& first, const Vector& second, const Vector& from, int offset);
+  void partial_gathers();
+
+  // ---- lookup_operations.cc
   void lookup_data();
   bool emit_regions(const Node& node);
   void keep(const Node& node);
@@ -153,6 +185,7 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   const bool are_pairs_;
   const int parts_;  // of a value: registers
   const int bytes_of_part_;
+  bool loads_lanes_ = false;          // of AVX2: instead of gathers, where all lanes take part
   bool uniforms_are_spread_ = false;  // each stands there as often as a vector of AVX2 wants it
   Mode current_mode_ = Mode::kHost;
   /// Until something cannot be done a second time: who is unsure of a result notes it, and the function does
@@ -165,7 +198,7 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   std::map<uint32_t, Xbyak::Label> deposits_;   // by mask: 32 halves
   Xbyak::Label second_byte_, third_byte_;       // of words, for shuffles of bytes
   Xbyak::Label bytes_of_lanes_;                 // the same, of four lanes with a channel after the other
-  Id lanes_of_gather_ = graph::kNoNode;         // of AVX-512: whose bits are in k2, and k4
+  Id lanes_of_gather_ = graph::kNoNode;         // of AVX-512: whose bits are in k2, and k4; of AVX2 in r10d
   std::list<Xbyak::Label> repeated_, resumed_;  // begins and ends of regions
   Id lanes_before_region_ = graph::kNoNode;
   Xbyak::Label lane_index_, lane_bits_, mode_, host_mode_;
@@ -179,6 +212,7 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
     std::vector<Xbyak::Address> memory;  // of the second one, by part
   };
   std::list<Unsure> unsure_;
+  std::list<PartialGather> partial_gathers_;
   const std::vector<bool> zero_is_loose_;
 };
 

@@ -21,6 +21,9 @@ inline constexpr Xbyak::Reg64 kThread(Xbyak::Operand::RBX),
 inline constexpr Xbyak::Reg64 kMiddleOfMemory(Xbyak::Operand::R9);
 inline constexpr Xbyak::Reg64 kTextures(Xbyak::Operand::R8);  // a BlockTexture each
 
+/// Of AVX-512: the lanes that a gather has left.
+inline const Xbyak::Opmask kLanesLeft(3);
+
 /// Of AVX-512: where the largest results are noted of which code is not sure.
 inline constexpr int kUnsureUnit = 29;
 

@@ -20,12 +20,6 @@ using Xbyak::Zmm;
 
 constexpr int kBitsOfTable = 5;
 constexpr uint32_t kEntries = 1u << kBitsOfTable;
-/// Of part 0; those of part 1 are in the one two behind it.
-const Opmask kLanesOfGather(2);
-const Opmask kLanesLeft(3);
-
-Opmask lanes_of_part(int part) { return Opmask(kLanesOfGather.getIdx() + 2 * part); }
-
 /// The lowest bits of a mask.
 uint32_t lowest_bits(uint32_t mask, int count) {
   uint32_t bits = 0;
@@ -89,6 +83,10 @@ void GraphEmitter::srgb_value(const Node& node) {
     if (wide_) {
       kxnorw(kLanesLeft, kLanesLeft, kLanesLeft);
       vgatherdps(vector(to, p) | kLanesLeft, ptr[rax + Zmm(scratch(0).getIdx()) * 4]);
+      continue;
+    }
+    if (loads_lanes_) {
+      load_from_table(vector(to, p), scratch(0), rax);
       continue;
     }
     vpcmpeqd(scratch(1), scratch(1), scratch(1));
@@ -219,47 +217,6 @@ void GraphEmitter::least_of_lanes(const Node& node) {
     }
     vpbroadcastd(vector(to, p), least_four);
     if (!wide_) vmovdqa(vector(to, 1), vector(to, 0));
-  }
-}
-
-// ---- Memory
-
-/// The bits of the lanes to k2, and k4.
-void GraphEmitter::lanes_of_gather(Id mask) {
-  if (lanes_of_gather_ == mask) return;
-  lanes_of_gather_ = mask;
-  for (int p = 0; p < parts_; ++p) {
-    const Opmask k = lanes_of_part(p);
-    if (!graph_.is_constant(mask))
-      vpmovd2m(k, vector(in_register(mask), p));
-    else
-      graph_.is_constant(mask, 0) ? kxorw(k, k, k) : kxnorw(k, k, k);
-  }
-}
-
-void GraphEmitter::gather(const Node& node) {
-  const auto [index, mask, none] = node.operands;
-  const int from = in_register(index);
-  if (wide_) {
-    lanes_of_gather(mask);
-    const int to = result(node, true);
-    for (int p = 0; p < parts_; ++p) {
-      const Vector d = vector(to, p);
-      kmovw(kLanesLeft, lanes_of_part(p));
-      vpxord(d, d, d);
-      vpgatherdd(d | kLanesLeft, ptr[kMiddleOfMemory + Zmm(vector(from, p).getIdx())]);
-    }
-    return;
-  }
-  const Last lanes = last_operand(mask);
-  const int to = result(node, true);
-  for (int p = 0; p < parts_; ++p) {
-    if (lanes.unit >= 0)
-      vmovaps(scratch(0), vector(lanes.unit, p));
-    else
-      vmovaps(scratch(0), memory_of(lanes.id, p, true));
-    vpxor(vector(to, p), vector(to, p), vector(to, p));
-    vpgatherdd(vector(to, p), ptr[kMiddleOfMemory + Ymm(2 * from + p)], scratch(0));
   }
 }
 

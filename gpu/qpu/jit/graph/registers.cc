@@ -206,6 +206,13 @@ int RegisterScan::result(const Node& node, bool apart) {
   return unit;
 }
 
+int RegisterScan::result_beside(const Node& later) {
+  const int unit = new_unit();
+  locked_ |= 1u << unit;
+  hold(unit, later);
+  return unit;
+}
+
 int RegisterScan::result_in(const Node& node, int unit) {
   consume(node);
   hold(unit, node);

@@ -60,6 +60,8 @@ class RegisterScan {
   int new_unit();
   /// The unit of the node's result, after its operands are in theirs. @param apart  it is none of theirs
   int result(const graph::Node& node, bool apart = false);
+  /// The same of a later node, whose code is made with this one's; its operands are used when it comes.
+  int result_beside(const graph::Node& later);
   /// The same: that of an operand that nothing needs any more.
   int result_in(const graph::Node& node, int unit);
   /// Its operands are used; units of those that are not needed any more are free.

@@ -379,17 +379,18 @@ void BlockEmitter::gather(const Node& node) {
   if (!graph_.is_constant(mask)) lanes_of_gather(mask);
   const int to = result(node, true);
   if (graph_.is_constant(mask)) {
-    if (!graph_.is_constant(mask, 0)) return gather_whole(from, to);
+    if (!graph_.is_constant(mask, 0)) return gather_whole(from, to, node.immediate);
     for (int p = 0; p < kParts; ++p) masm_.Movi(part(to, p), 0);
     return;
   }
   Partial& partial = partial_.emplace_back();
   partial.from = from;
   partial.to = to;
+  partial.offset = node.immediate;
   masm_.Ldr(x9, MemOperand(sp, kGatheredAt));
   masm_.Cmn(x9, 1);
   masm_.B(&partial.entry, ne);
-  gather_whole(from, to);
+  gather_whole(from, to, node.immediate);
   masm_.Bind(&partial.back);
 }
 
@@ -403,14 +404,22 @@ void BlockEmitter::lanes_of_gather(Id mask) {
   masm_.Str(lanes.D(), MemOperand(sp, kGatheredAt));
 }
 
+/// What indices count from. Changes x12.
+Register BlockEmitter::base_of_gather(uint32_t offset) {
+  if (offset == 0) return kMiddleOfMemory;
+  masm_.Add(x12, kMiddleOfMemory, offset);
+  return x12;
+}
+
 /// Two lanes at a time.
-void BlockEmitter::gather_whole(int from, int to) {
+void BlockEmitter::gather_whole(int from, int to, uint32_t offset) {
+  const Register base = base_of_gather(offset);
   for (int p = 0; p < kParts; ++p)
     for (int half = 0; half < 2; ++half) {
       masm_.Umov(x10, part(from, p).V2D(), half);
-      masm_.Ldr(w11, MemOperand(kMiddleOfMemory, w10, SXTW));
+      masm_.Ldr(w11, MemOperand(base, w10, SXTW));
       masm_.Asr(x10, x10, 32);
-      masm_.Ldr(w10, MemOperand(kMiddleOfMemory, x10));
+      masm_.Ldr(w10, MemOperand(base, x10));
       masm_.Bfi(x11, x10, 32, 32);
       masm_.Ins(part(to, p).V2D(), half, x11);
     }
@@ -420,13 +429,14 @@ void BlockEmitter::gather_whole(int from, int to) {
 void BlockEmitter::gather_lanes(Partial& partial) {
   constexpr int kBits = 4, kLanesOfPart = 4;
   masm_.Bind(&partial.entry);
+  const Register base = base_of_gather(partial.offset);
   for (int p = 0; p < kParts; ++p) {
     masm_.Movi(part(partial.to, p), 0);
     for (int lane = 0; lane < kLanesOfPart; ++lane) {
       Label next;
       masm_.Tbz(x9, kBits * (kLanesOfPart * p + lane), &next);
       masm_.Umov(w10, part(partial.from, p), lane);
-      masm_.Ldr(w10, MemOperand(kMiddleOfMemory, w10, SXTW));
+      masm_.Ldr(w10, MemOperand(base, w10, SXTW));
       masm_.Ins(part(partial.to, p), lane, w10);
       masm_.Bind(&next);
     }

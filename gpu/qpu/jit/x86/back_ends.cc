@@ -165,12 +165,14 @@ std::vector<uint8_t> make_run_code(Target target, const graph::Graph& made, GpuA
   return code_of<RunEmitter>(graph, width, code, is_sure);
 }
 
-std::vector<uint8_t> make_block_code_with(Target target, const graph::Graph& graph, Pairs pairs) {
+std::vector<uint8_t> make_block_code_with(Target target, const graph::Graph& graph, Pairs pairs,
+                                          LaneLoads loads) {
   const graph::Graph packed = graph::with_packed_bytes(graph);
-  std::vector<uint8_t> code = code_of<BlockEmitter>(packed, width_of(target));
+  const bool loads_lanes = loads == LaneLoads::kWherePays ? gathers_are_slow() : loads == LaneLoads::kAlways;
+  std::vector<uint8_t> code = code_of<BlockEmitter>(packed, width_of(target), loads_lanes);
   if (code.empty() || target != Target::kAvx512) return code;
   if (pairs != Pairs::kAlways && !gains_by_pairs(packed)) return code;
-  std::vector<uint8_t> both = code_of<BlockEmitter>(packed, Width::kAvx512Pairs);
+  std::vector<uint8_t> both = code_of<BlockEmitter>(packed, Width::kAvx512Pairs, loads_lanes);
   if (!both.empty()) both.insert(both.end(), code.begin(), code.end());
   return both;
 }
