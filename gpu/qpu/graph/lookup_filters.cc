@@ -110,11 +110,17 @@ LookupNodes::Channels LookupNodes::linear_of_texels(const Tap& x, const Tap& y, 
                                                     Value outside) {
   const Value columns[2] = {column(x.index[0], of), column(x.index[1], of)},
               rows[2] = {row(y.index[0], of), row(y.index[1], of)};
-  Channels values[4];
-  for (size_t k = 0; k < 4; ++k)
-    values[k] = value_at(address(columns[k & 1], rows[k >> 1], x.index[k & 1], of),
-                         either(outside, either(x.outside[k & 1], y.outside[k >> 1])));
-  return mixed(mixed(values[0], values[1], x.weight), mixed(values[2], values[3], x.weight), y.weight);
+  const auto value = [&](size_t i, size_t j) {
+    return value_at(address(columns[i], rows[j], x.index[i], of),
+                    either(outside, either(x.outside[i], y.outside[j])));
+  };
+  // A row is mixed before the other one is fetched: fewer values wait for others.
+  Channels of_rows[2];
+  for (size_t j = 0; j < 2; ++j) {
+    const Channels left = value(0, j), right = value(1, j);
+    of_rows[j] = mixed(left, right, x.weight);
+  }
+  return mixed(of_rows[0], of_rows[1], y.weight);
 }
 
 /// What is infinite, or no number, takes no part where its weight is 0.
