@@ -115,6 +115,8 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   void float_of(const Node& node);
   void nearest_integer(const Node& node);
   void convert_half(const Node& node);
+  const Node* upper_half_behind(const Node& node) const;
+  void both_halves(const Node& lower, const Node& upper);
   void integer_of(const Node& node);
 
   // ---- lookup_operations.cc
@@ -198,11 +200,14 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   std::map<uint32_t, Xbyak::Label> deposits_;   // by mask: 32 halves
   Xbyak::Label second_byte_, third_byte_;       // of words, for shuffles of bytes
   Xbyak::Label bytes_of_lanes_;                 // the same, of four lanes with a channel after the other
+  Xbyak::Label halves_of_lanes_;                // of four words, the lower halves and then the upper ones
+  Id left_out_ = graph::kNoNode;                // a shift: what needs it is done without it
   Id lanes_of_gather_ = graph::kNoNode;         // of AVX-512: whose bits are in k2, and k4; of AVX2 in r10d
   std::list<Xbyak::Label> repeated_, resumed_;  // begins and ends of regions
   Id lanes_before_region_ = graph::kNoNode;
   Xbyak::Label lane_index_, lane_bits_, mode_, host_mode_;
-  bool uses_lane_index_ = false, uses_lane_bits_ = false, uses_bytes_ = false, packs_bytes_ = false;
+  bool uses_lane_index_ = false, uses_lane_bits_ = false, uses_bytes_ = false, packs_bytes_ = false,
+       uses_halves_ = false;
 
   struct Unsure {
     Xbyak::Label entry, back;

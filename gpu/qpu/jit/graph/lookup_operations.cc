@@ -140,6 +140,10 @@ void GraphEmitter::lookup_data() {
   }
   if (packs_bytes_)
     table(bytes_of_lanes_, [](uint32_t lane) { return 0x0c080400 + 0x01010101 * (lane & 3); });
+  if (uses_halves_) {
+    constexpr uint32_t kOrder[4] = {0x05040100, 0x0d0c0908, 0x07060302, 0x0f0e0b0a};
+    table(halves_of_lanes_, [&](uint32_t lane) { return kOrder[lane & 3]; });
+  }
   for (auto& [mask, label] : deposits_) {
     align(kLaneBytes);
     L(label);

@@ -231,6 +231,7 @@ void GraphEmitter::pack_bytes(const Node& node) {
 }
 
 void GraphEmitter::shift(const Node& node) {
+  if (id_of(node) == left_out_) return consume(node);
   const Id count = node.operands[1];
   if (!graph_.is_constant(count)) {
     binary(node, [&](const Vector& d, const Vector& a, const Xbyak::Operand& b) {
@@ -307,6 +308,9 @@ void GraphEmitter::nearest_integer(const Node& node) {
 /// By halves side by side, which are half as wide as the floats.
 void GraphEmitter::convert_half(const Node& node) {
   constexpr uint8_t kToNearest = 0;
+  if (places_[id_of(node)].unit >= 0) return consume(node);  // with the lower half
+  if (!wide_)
+    if (const Node* const upper = upper_half_behind(node); upper != nullptr) return both_halves(node, *upper);
   const int a = in_register(node.operands[0]), to = result(node);
   for (int p = 0; p < parts_; ++p) {
     const Vector from = vector(a, p), d = vector(to, p);
@@ -322,6 +326,40 @@ void GraphEmitter::convert_half(const Node& node) {
       vpackusdw(halves, halves, Vector(scratch(1).getIdx()));
     }
     node.op == Op::kHalfOf ? vpmovzxwd(d, halves) : vcvtph2ps(d, halves);
+  }
+}
+
+/// The node that converts the upper halves of the words whose lower ones this one converts, if it is the next
+/// but for the shift, which nothing else needs.
+const graph::Node* GraphEmitter::upper_half_behind(const Node& node) const {
+  if (node.op != Op::kFloatOfHalf) return nullptr;
+  const auto& nodes = graph_.nodes();
+  size_t n = id_of(node) + size_t{1};
+  while (n < nodes.size() && nodes[n].op == Op::kConst) ++n;
+  if (n + 1 >= nodes.size()) return nullptr;
+  const auto id = static_cast<Id>(n);
+  const Node &shift = nodes[n], &upper = nodes[n + 1];
+  const bool is_shift = shift.op == Op::kShr && shift.operands[0] == node.operands[0] &&
+                        graph_.is_constant(shift.operands[1], 16) && uses_.after_next(id) == Uses::kNever;
+  return is_shift && upper.op == Op::kFloatOfHalf && upper.operands[0] == id ? &upper : nullptr;
+}
+
+/// Of AVX2.
+void GraphEmitter::both_halves(const Node& lower, const Node& upper) {
+  constexpr uint8_t kEvenFirst = 0xd8;
+  uses_halves_ = true;
+  left_out_ = upper.operands[0];
+  const int from = in_register(lower.operands[0]), to = result(lower, true);
+  locked_ |= 1u << to;
+  const int to_upper = result_beside(upper);
+  const Xbyak::Ymm halves(scratch(0).getIdx());
+  const Xbyak::Xmm low(halves.getIdx()), high(scratch(1).getIdx());
+  for (int p = 0; p < parts_; ++p) {
+    vpshufb(halves, vector(from, p), ptr[rip + halves_of_lanes_]);
+    vpermq(halves, halves, kEvenFirst);
+    vextracti128(high, halves, 1);
+    vcvtph2ps(vector(to, p), low);
+    vcvtph2ps(vector(to_upper, p), high);
   }
 }
 
