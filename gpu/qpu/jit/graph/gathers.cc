@@ -27,8 +27,7 @@ constexpr uint8_t kEvenWords = 0x88, kOddWords = 0xdd;
 
 }  // namespace
 
-/// Those of AMD's are some 40 micro-operations for eight lanes, from a memory beside which nothing else is
-/// decoded.
+/// Those of AMD's are some 40 micro-operations for eight lanes, and nothing else is decoded meanwhile.
 bool gathers_are_slow() {
   static const bool kAre = Xbyak::util::Cpu().has(Xbyak::util::Cpu::tAMD);
   return kAre;

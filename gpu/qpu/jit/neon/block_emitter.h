@@ -56,7 +56,7 @@ class BlockEmitter final : public Emitter {
   void level_word(const Node& node);
   void gather(const Node& node);
   void lanes_of_gather(Id mask);
-  vixl::aarch64::Register base_of_gather(uint32_t offset);
+  Register base_of_gather(uint32_t offset);
   void gather_whole(int from, int to, uint32_t offset);
   void gather_lanes(Partial& partial);
   void leave_on_faults();
