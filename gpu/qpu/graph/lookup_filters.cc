@@ -1,5 +1,10 @@
 /// @file The texels of a lookup, and what is made of them.
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
 #include "gpu/qpu/graph/lookup_nodes.h"
 
 namespace v3d::qpu::graph {
@@ -110,9 +115,11 @@ LookupNodes::Channels LookupNodes::linear_of_texels(const Tap& x, const Tap& y, 
                                                     Value outside) {
   const Value columns[2] = {column(x.index[0], of), column(x.index[1], of)},
               rows[2] = {row(y.index[0], of), row(y.index[1], of)};
+  const auto address_of = [&](size_t i, size_t j) { return address(columns[i], rows[j], x.index[i], of); };
+  if (kind_.texels == LookupKind::Texels::kHalf && !kind_.has_border && !kind_.compares)
+    return linear_of_halves(address_of, x.weight, y.weight);
   const auto value = [&](size_t i, size_t j) {
-    return value_at(address(columns[i], rows[j], x.index[i], of),
-                    either(outside, either(x.outside[i], y.outside[j])));
+    return value_at(address_of(i, j), either(outside, either(x.outside[i], y.outside[j])));
   };
   // A row is mixed before the other one is fetched: fewer values wait for others.
   Channels of_rows[2];
@@ -123,16 +130,46 @@ LookupNodes::Channels LookupNodes::linear_of_texels(const Tap& x, const Tap& y, 
   return mixed(of_rows[0], of_rows[1], y.weight);
 }
 
-/// What is infinite, or no number, takes no part where its weight is 0.
-LookupNodes::Channels LookupNodes::mixed(const Channels& a, const Channels& b, Value weight) {
-  const Value of_b = float_product(nearest_float(weight), number(1.0f / 256)),
-              of_a = float_difference(number(1), of_b), none = equal_words(weight, bits(0));
-  const bool are_finite = kind_.compares || kind_.texels <= LookupKind::Texels::kSrgb8;
-  Channels result;
-  for (size_t c = 0; c < result.size(); ++c) {
-    result[c] = float_sum(float_product(a[c], of_a), float_product(b[c], of_b));
-    if (!are_finite || kind_.has_border) result[c] = choose(none, a[c], result[c]);
+/// Word by word, of which each is two channels: registers hold those, and not whole texels. In place of what
+/// has a weight of 0, and may be infinite or no number, stands -0, whose sum with anything is that.
+/// @param address_of  (i, j) of the texel i of the row j
+template <typename AddressOf>
+LookupNodes::Channels LookupNodes::linear_of_halves(const AddressOf& address_of, Value weight_x,
+                                                    Value weight_y) {
+  const Value is_left_alone = equal_words(weight_x, bits(0)), is_top_alone = equal_words(weight_y, bits(0));
+  const auto left_out = [&](Value lanes, Value word) { return choose(lanes, bits(0x80008000), word); };
+  Channels result = none(), above = none();
+  for (size_t j = 0; j < 2; ++j) {
+    const Words left = words_of_halves(address_of(0, j)), right = words_of_halves(address_of(1, j));
+    for (size_t c = 0; c < num_channels(); c += 2) {
+      const Value first = left[c / 2], second = right[c / 2];
+      const auto a = halves_of(j == 0 ? first : left_out(is_top_alone, first)),
+                 b = halves_of(left_out(j == 0 ? is_left_alone : is_left_alone | is_top_alone, second));
+      for (size_t n = c; n < std::min(c + 2, num_channels()); ++n) {
+        const Value in_row = weighted_sum(a[n - c], b[n - c], weight_x);
+        if (j == 0)
+          above[n] = in_row;
+        else
+          result[n] = weighted_sum(above[n], in_row, weight_y);
+      }
+    }
   }
+  return result;
+}
+
+Value LookupNodes::weighted_sum(Value a, Value b, Value weight) {
+  const Value of_b = float_product(nearest_float(weight), number(1.0f / 256));
+  return float_sum(float_product(a, float_difference(number(1), of_b)), float_product(b, of_b));
+}
+/// What is infinite, or no number, takes no part where its weight is 0.
+Value LookupNodes::mixed(Value a, Value b, Value weight) {
+  const bool are_finite = kind_.compares || kind_.texels <= LookupKind::Texels::kSrgb8;
+  const Value sum = weighted_sum(a, b, weight);
+  return are_finite && !kind_.has_border ? sum : choose(equal_words(weight, bits(0)), a, sum);
+}
+LookupNodes::Channels LookupNodes::mixed(const Channels& a, const Channels& b, Value weight) {
+  Channels result;
+  for (size_t c = 0; c < result.size(); ++c) result[c] = mixed(a[c], b[c], weight);
   return result;
 }
 
@@ -162,8 +199,12 @@ LookupNodes::Channels LookupNodes::fetched(const Coordinates& at) {
 LookupNodes::Channels LookupNodes::decoded(Value address) {
   using Texels = LookupKind::Texels;
   Channels result = none();
-  const bool is_long = kind_.log2_bytes == 3;
-  const Value v = is_long ? gathered(address, 0) : texel(address);
+  if (kind_.texels == Texels::kHalf) {
+    const Words words = words_of_halves(address);
+    for (size_t c = 0; c < num_channels(); ++c) result[c] = halves_of(words[c / 2])[c % 2];
+    return result;
+  }
+  const Value v = texel(address);
   switch (kind_.texels) {
     case Texels::kUnorm8:
       for (uint32_t c = 0; c < num_channels(); ++c) result[c] = channel_of_byte(v, c);
@@ -172,14 +213,8 @@ LookupNodes::Channels LookupNodes::decoded(Value address) {
       for (uint32_t c = 0; c < 3; ++c) result[c] = srgb_value(v, c);
       result[3] = channel_of_byte(v, 3);
       break;
-    case Texels::kHalf: {
-      const Value second = is_long ? gathered(address, 4) : v;
-      for (size_t c = 0; c < num_channels(); ++c) {
-        const Value of = c < 2 ? v : second;
-        result[c] = float_of_half(c % 2 == 0 ? of & 0xffffu : of >> 16);
-      }
+    case Texels::kHalf:
       break;
-    }
     case Texels::kDepth16:
       result[0] = depth_of_16_bits(v & 0xffffu);
       break;
@@ -195,6 +230,15 @@ LookupNodes::Channels LookupNodes::decoded(Value address) {
       break;
   }
   return result;
+}
+LookupNodes::Words LookupNodes::words_of_halves(Value address) {
+  if (kind_.log2_bytes < 3) return {texel(address), bits(0)};
+  const Value first = gathered(address, 0);
+  return {first, gathered(address, 4)};
+}
+std::array<Value, 2> LookupNodes::halves_of(Value word) {
+  const Value low = float_of_half(word & 0xffffu);
+  return {low, float_of_half(word >> 16)};
 }
 /// v / 65535, toward zero: the 24 upper bits of v / 65536 + v / 65536^2.
 Value LookupNodes::depth_of_16_bits(Value v) {

@@ -140,7 +140,14 @@ class LookupNodes {
   Channels nearest_value(const Coordinates& at, const Level& of, Value outside);
   Channels linear_value(const Coordinates& at, const Level& of, Value outside);
   Channels linear_of_texels(const Tap& x, const Tap& y, const Level& of, Value outside);
+  template <typename AddressOf>
+  Channels linear_of_halves(const AddressOf& address_of, Value weight_x, Value weight_y);
+  Value weighted_sum(Value a, Value b, Value weight);
+  Value mixed(Value a, Value b, Value weight);
   Channels mixed(const Channels& a, const Channels& b, Value weight);
+  using Words = std::array<Value, 2>;
+  Words words_of_halves(Value address);
+  std::array<Value, 2> halves_of(Value word);
   Channels value_at(Value address, Value outside);
   Channels fetched(const Coordinates& at);
   Channels decoded(Value address);

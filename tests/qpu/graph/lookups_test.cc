@@ -114,6 +114,26 @@ TEST(Lookups, ReadATexelOrFour) {
   EXPECT_EQ(gathers(*block), 8u);
 }
 
+// In pairs, one after the other: hosts load both at once.
+TEST(Lookups, ReadTwoWordsSideBySideOfFourHalves) {
+  std::string why;
+  const std::string text = std::string(kCoordinates) + kLookup + kLoads + kColor;
+  LookupKind kind = kind_of(LookupKind::Filter::kLinear);
+  kind.texels = LookupKind::Texels::kHalf;
+  kind.in_float = true;
+  kind.log2_bytes = 3;
+  const auto block = graph_of(text, {kind}, &why);
+  ASSERT_TRUE(block.has_value()) << why;
+  EXPECT_EQ(gathers(*block), 8u);
+  const auto& nodes = block->graph.nodes();
+  for (size_t n = 0; n + 1 < nodes.size(); ++n) {
+    if (nodes[n].op != Op::kGather || nodes[n].immediate != 0) continue;
+    EXPECT_EQ(nodes[n + 1].op, Op::kGather);
+    EXPECT_EQ(nodes[n + 1].operands[0], nodes[n].operands[0]);
+    EXPECT_EQ(nodes[n + 1].immediate, 4u);
+  }
+}
+
 TEST(Lookups, ReadTwiceAsMuchOfSlicesAndWhereTheyMustBeyondEdges) {
   std::string why;
   const std::string text = "nop ; mov rf10, 1.0\nnop ; mov rf11, 2.0\nor tmur, rf11, rf11 ; nop\n" +
