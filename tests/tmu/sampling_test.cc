@@ -38,23 +38,25 @@ void fill_with_levels(const GpuMemory& gpu, const TestTexture& texture, uint32_t
           gpu.memory().store<uint32_t>(texture.address(l, x, y, z), l);
 }
 
-TEST_F(Sampling, CountsWhatGeneratedCodeHasNoStepsFor) {
+TEST_F(Sampling, CountsWhatNoCodeIsGeneratedFor) {
   TestTexture texture(gpu_, {.type = kRGBA8, .width = 8, .height = 8, .layers = 6});
   texture.set_sampler({.wrap = {0, 0, 0}});
   Unit unit(gpu_.memory(), k71);
   const auto before = lookups_not_generated();
   Lanes out[4];
   const TextureLookup plain = texture.lookup(Launcher::kS, kT),
-                      cube = texture.lookup(Launcher::kSCm, kT | kR);
+                      cube = texture.lookup(Launcher::kSCm, kT | kR),
+                      moved = texture.lookup(Launcher::kS, kT | kOff);
   TextureLookup gather = plain;
   gather.p2 = kGather;
   for (int n = 0; n < 5; ++n) unit.texture(plain, out);
-  for (int n = 0; n < 3; ++n) unit.texture(cube, out);
+  for (int n = 0; n < 4; ++n) unit.texture(cube, out);
+  for (int n = 0; n < 3; ++n) unit.texture(moved, out);
   for (int n = 0; n < 2; ++n) unit.texture(gather, out);
   EXPECT_EQ(lookups_not_generated(), before);
   unit.begin_job();
   auto expected = before;
-  expected[static_cast<size_t>(NotGenerated::kCube)] += 3;
+  expected[static_cast<size_t>(NotGenerated::kOffsets)] += 3;
   expected[static_cast<size_t>(NotGenerated::kGather)] += 2;
   EXPECT_EQ(lookups_not_generated(), expected);
 }

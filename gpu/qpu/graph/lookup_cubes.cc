@@ -62,23 +62,11 @@ LookupNodes::Channels LookupNodes::across_edges(const Coordinates& at, const Lev
     return at_most_floats(number(128), place) & below_floats(place, of.last[axis]);
   };
   const Value crosses = ~(is_inside(0) & is_inside(1)) & lanes_;
-  // Channels that the format does not have are the same at edges.
-  Channels result = inside;
-  uint32_t numbers[4];
-  const auto for_each_channel = [&](auto fn) {
-    for (size_t c = 0; c < inside.size(); ++c)
-      if (!graph_.is_constant(inside[c].id)) fn(c);
-  };
-  for_each_channel([&](size_t c) {
-    numbers[c] = num_kept_++;
-    keep(numbers[c], inside[c]);
+  return only_where(crosses, inside, [&] {
+    Channels edge = edge_value(at, of);
+    for (size_t c = 0; c < edge.size(); ++c) edge[c] = choose(crosses, edge[c], inside[c]);
+    return edge;
   });
-  when(crosses);
-  const Channels edge = edge_value(at, of);
-  for_each_channel([&](size_t c) { keep(numbers[c], choose(crosses, edge[c], inside[c])); });
-  resume();
-  for_each_channel([&](size_t c) { result[c] = kept(numbers[c]); });
-  return result;
 }
 
 /// sample_cube_edge() of gpu/tmu/lookup/sample.cc.

@@ -39,7 +39,8 @@ LookupNodes::Channels LookupNodes::linear_of_slices(const Coordinates& at, const
 /// @param outside  where the border's colour applies for other reasons than the coordinates in the slice
 LookupNodes::Channels LookupNodes::nearest(const Coordinates& at, const Level& of, Value outside) {
   if (kind_.in_float) return nearest_value(at, of, outside);
-  return nearest_bytes(nearest_index(at[0], of, 0).index, nearest_index(at[1], of, 1).index, of);
+  const Value x = nearest_index(at[0], of, 0).index, y = nearest_index(at[1], of, 1).index;
+  return nearest_bytes(address(column(x, of), row(y, of), x, of));
 }
 LookupNodes::Channels LookupNodes::linear(const Coordinates& at, const Level& of, Value outside) {
   if (kind_.in_float) return linear_value(at, of, outside);
@@ -47,13 +48,14 @@ LookupNodes::Channels LookupNodes::linear(const Coordinates& at, const Level& of
 }
 
 /// Of bytes or halves.
-size_t LookupNodes::num_channels() const {
-  return size_t{1} << (kind_.log2_bytes - (kind_.texels == LookupKind::Texels::kHalf));
+size_t LookupNodes::num_channels() const { return size_t{1} << (kind_.log2_bytes - is_of_halves()); }
+bool LookupNodes::is_of_halves() const {
+  return kind_.texels == LookupKind::Texels::kPacked && kind_.packing.number == tmu::Number::kHalf;
 }
 
 bool LookupNodes::wants_floats() const { return kind_.wide || kind_.levels == LookupKind::Levels::kLinear; }
-LookupNodes::Channels LookupNodes::nearest_bytes(Value x, Value y, const Level& of) {
-  const Value v = texel(address(column(x, of), row(y, of), x, of));
+LookupNodes::Channels LookupNodes::nearest_bytes(Value address) {
+  const Value v = texel(address);
   Channels result = none();
   for (size_t c = 0; c < num_channels(); ++c) {
     // Of a product the half is the same for all bytes.
@@ -116,7 +118,7 @@ LookupNodes::Channels LookupNodes::linear_of_texels(const Tap& x, const Tap& y, 
   const Value columns[2] = {column(x.index[0], of), column(x.index[1], of)},
               rows[2] = {row(y.index[0], of), row(y.index[1], of)};
   const auto address_of = [&](size_t i, size_t j) { return address(columns[i], rows[j], x.index[i], of); };
-  if (kind_.texels == LookupKind::Texels::kHalf && !kind_.has_border && !kind_.compares)
+  if (is_of_halves() && !kind_.has_border && !kind_.compares)
     return linear_of_halves(address_of, x.weight, y.weight);
   const auto value = [&](size_t i, size_t j) {
     return value_at(address_of(i, j), either(outside, either(x.outside[i], y.outside[j])));
@@ -156,6 +158,13 @@ LookupNodes::Channels LookupNodes::linear_of_halves(const AddressOf& address_of,
   }
   return result;
 }
+bool LookupNodes::are_finite() const {
+  using tmu::Number;
+  if (kind_.has_border) return false;
+  const Number number = kind_.packing.number;
+  return kind_.compares || kind_.texels != LookupKind::Texels::kPacked || number == Number::kUnorm ||
+         number == Number::kSnorm || number == Number::kDepth || number == Number::kSharedExponent;
+}
 
 Value LookupNodes::weighted_sum(Value a, Value b, Value weight) {
   const Value of_b = float_product(nearest_float(weight), number(1.0f / 256));
@@ -163,9 +172,8 @@ Value LookupNodes::weighted_sum(Value a, Value b, Value weight) {
 }
 /// What is infinite, or no number, takes no part where its weight is 0.
 Value LookupNodes::mixed(Value a, Value b, Value weight) {
-  const bool are_finite = kind_.compares || kind_.texels <= LookupKind::Texels::kSrgb8;
   const Value sum = weighted_sum(a, b, weight);
-  return are_finite && !kind_.has_border ? sum : choose(equal_words(weight, bits(0)), a, sum);
+  return are_finite() ? sum : choose(equal_words(weight, bits(0)), a, sum);
 }
 LookupNodes::Channels LookupNodes::mixed(const Channels& a, const Channels& b, Value weight) {
   Channels result;
@@ -187,48 +195,26 @@ LookupNodes::Channels LookupNodes::value_at(Value address, Value outside) {
 }
 
 /// Outside of the image a texel is 0, and so is a channel that it does not have.
-LookupNodes::Channels LookupNodes::fetched(const Coordinates& at) {
-  const Value inside = is_inside(at);
-  lanes_ = lanes_ & inside;
-  Channels channels = kind_.in_float ? decoded(texel_address(at)) : nearest_bytes(at[0], at[1], base_level());
+LookupNodes::Channels LookupNodes::fetched(const Point& point) {
+  const Texel texel = fetched_texel(point);
+  lanes_ = lanes_ & texel.exists;
+  Channels channels = kind_.in_float ? decoded(texel.address) : nearest_bytes(texel.address);
   for (Value& channel : channels)
-    if (graph_.is_constant(channel.id)) channel = choose(inside, channel, bits(0));
+    if (graph_.is_constant(channel.id)) channel = choose(texel.exists, channel, bits(0));
   return channels;
 }
 
 LookupNodes::Channels LookupNodes::decoded(Value address) {
   using Texels = LookupKind::Texels;
+  if (kind_.texels == Texels::kPacked) return unpacked(address);
+  const Value v = texel(address);
   Channels result = none();
-  if (kind_.texels == Texels::kHalf) {
-    const Words words = words_of_halves(address);
-    for (size_t c = 0; c < num_channels(); ++c) result[c] = halves_of(words[c / 2])[c % 2];
+  if (kind_.texels == Texels::kUnorm8) {
+    for (uint32_t c = 0; c < num_channels(); ++c) result[c] = channel_of_byte(v, c);
     return result;
   }
-  const Value v = texel(address);
-  switch (kind_.texels) {
-    case Texels::kUnorm8:
-      for (uint32_t c = 0; c < num_channels(); ++c) result[c] = channel_of_byte(v, c);
-      break;
-    case Texels::kSrgb8:
-      for (uint32_t c = 0; c < 3; ++c) result[c] = srgb_value(v, c);
-      result[3] = channel_of_byte(v, 3);
-      break;
-    case Texels::kHalf:
-      break;
-    case Texels::kDepth16:
-      result[0] = depth_of_16_bits(v & 0xffffu);
-      break;
-    case Texels::kDepth24: {
-      // Of v / (2^24 - 1) no more bits than a float has: those of v, but for the last one.
-      const Value n = v >> 8;
-      result[0] = choose(equal_words(n, bits(0xffffff)), number(1),
-                         float_product(nearest_float(n), number(0x1p-24f)));
-      break;
-    }
-    case Texels::kFloat:
-      result[0] = v;
-      break;
-  }
+  for (uint32_t c = 0; c < 3; ++c) result[c] = srgb_value(v, c);
+  result[3] = channel_of_byte(v, 3);
   return result;
 }
 LookupNodes::Words LookupNodes::words_of_halves(Value address) {
@@ -240,6 +226,58 @@ std::array<Value, 2> LookupNodes::halves_of(Value word) {
   const Value low = float_of_half(word & 0xffffu);
   return {low, float_of_half(word >> 16)};
 }
+
+// ---- What texels are packed in: gpu/tmu/texel/format.cc
+
+LookupNodes::Channels LookupNodes::unpacked(Value address) {
+  std::array<Value, 4> words = {texel(address)};
+  for (uint32_t n = 1; n < 1u << kind_.log2_bytes >> 2; ++n) words[n] = gathered(address, n * 4);
+  Channels result = none();
+  for (size_t c = 0; c < result.size(); ++c)
+    if (kind_.packing.channels[c].bits != 0) result[c] = number_of(kind_.packing.channels[c], words);
+  return result;
+}
+
+Value LookupNodes::field(tmu::Channel channel, Value word) {
+  const uint32_t first = channel.first % 32u;
+  const Value shifted = first == 0 ? word : word >> first;
+  return first + channel.bits == 32 ? shifted : shifted & ((1u << channel.bits) - 1);
+}
+
+Value LookupNodes::number_of(tmu::Channel channel, const std::array<Value, 4>& words) {
+  using tmu::Number;
+  const Value word = words[channel.first / 32u];
+  const uint32_t bits_of = channel.bits;
+  if (bits_of == 32) return word;
+  const auto of_field = [&] { return field(channel, word); };
+  const auto of_signed_field = [&] {
+    return shifted_right_signed(word << (32u - channel.first % 32u - bits_of), bits(32 - bits_of));
+  };
+  const auto largest = [&](uint32_t n) { return number(static_cast<float>((1u << n) - 1)); };
+  switch (kind_.packing.number) {
+    case Number::kUnorm:
+      if (bits_of == 1) return nearest_float(of_field());
+      if (bits_of == 8) return channel_of_byte(word, channel.first % 32u / 8);
+      return float_quotient(nearest_float(of_field()), largest(bits_of));
+    case Number::kSnorm:
+      return max_floats(float_quotient(nearest_float(of_signed_field()), largest(bits_of - 1)), number(-1));
+    case Number::kHalf:
+      return float_of_half(of_field());
+    case Number::kSmallFloat:
+      return float_of_half(of_field() << (15 - bits_of));
+    case Number::kSharedExponent:
+      return float_product(nearest_float(of_field()), ((words[0] >> 27) + (127 - 15 - 9)) << 23);
+    case Number::kDepth:
+      return bits_of == 16 ? depth_of_16_bits(of_field()) : depth_of_24_bits(of_field());
+    case Number::kInt:
+      return of_signed_field();
+    case Number::kUint:
+    case Number::kFloat:
+      break;
+  }
+  return of_field();
+}
+
 /// v / 65535, toward zero: the 24 upper bits of v / 65536 + v / 65536^2.
 Value LookupNodes::depth_of_16_bits(Value v) {
   const Value n = v * 0x10001u;
@@ -248,6 +286,10 @@ Value LookupNodes::depth_of_16_bits(Value v) {
   const Value high = float_product(nearest_float(kept >> 16), number(0x1p-16f)),
               low = float_product(nearest_float(kept & 0xffffu), number(0x1p-32f));
   return choose(equal_words(v, bits(0xffff)), number(1), float_sum(high, low));
+}
+/// Of v / (2^24 - 1) no more bits than a float has: those of v, but for the last one.
+Value LookupNodes::depth_of_24_bits(Value v) {
+  return choose(equal_words(v, bits(0xffffff)), number(1), float_product(nearest_float(v), number(0x1p-24f)));
 }
 
 }  // namespace v3d::qpu::graph

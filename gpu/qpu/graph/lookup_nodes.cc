@@ -20,8 +20,23 @@ Value LookupNodes::word(TextureWord which) {
   return {&graph_, graph_.make({.op = Op::kTextureWord, .immediate = texture_word(kind_.texture, which)})};
 }
 
+/// finish() of gpu/tmu/lookup/plan.h.
+LookupNodes::Channels LookupNodes::words(const Point& point) {
+  const Channels channels = this->channels(point);
+  const Value known[2] = {bits(0), one()};
+  const auto channel = [&](uint8_t n) { return n < 4 ? channels[n] : known[n - 4]; };
+  Channels words = {};
+  for (size_t n = 0; n < kind_.num_words; ++n) {
+    const Value low = channel(kind_.channel[n][0]), high = channel(kind_.channel[n][1]);
+    words[n] = kind_.wide       ? low
+               : kind_.integers ? (low & 0xffffu) | high << 16
+                                : half_of(low) | half_of(high) << 16;
+  }
+  return words;
+}
+
 LookupNodes::Channels LookupNodes::channels(const Point& point) {
-  if (kind_.is_fetch) return fetched(point.at);
+  if (kind_.is_fetch) return fetched(point);
   const Coordinates at = kind_.is_cube ? project(point.at) : point.at;
   if (kind_.has_layers || kind_.is_cube) set_layer(point.layer);
   if (kind_.compares) reference_ = kind_.clamps_reference ? limited_to_one(point.reference) : point.reference;
@@ -50,6 +65,11 @@ LookupNodes::Level LookupNodes::base_level() {
           .last = {word(TextureWord::kLastX), word(TextureWord::kLastY)},
           .layout = {},
           .slice = word(TextureWord::kSliceSize)};
+}
+LookupNodes::Level LookupNodes::base_of_levels() {
+  Level level = base_level();
+  level.layout = word(TextureWord::kLayout);
+  return level;
 }
 Value LookupNodes::level_word(Value level, tmu::LevelWord which) {
   return make_with(Op::kLevelWord, level, kind_.texture * tmu::kLevelWords + static_cast<uint32_t>(which));
@@ -145,8 +165,25 @@ LookupNodes::Choice LookupNodes::choose_levels(const Point& point, Value footpri
 }
 LookupNodes::Channels LookupNodes::of_levels(const Coordinates& at, const Choice& choice) {
   if (kind_.levels == LookupKind::Levels::kBase) return filtered(at, base_level(), kind_.filter);
+  // Regions do not nest.
+  if (ways_.leaves_out_levels && !kind_.is_cube && kind_.most_probes == 1)
+    return of_wanted_levels(at, choice);
   const Channels first = of_level(at, choice.level);
   return choice.next.id == kNoNode ? first : mixed(first, of_level(at, choice.next), choice.weight);
+}
+/// Lanes that magnify have the base level alone, which is found in fewer operations.
+LookupNodes::Channels LookupNodes::of_wanted_levels(const Coordinates& at, const Choice& choice) {
+  const Channels magnified =
+      first_where(lanes_ & ~minified_, [&] { return filtered(at, base_of_levels(), kind_.filter); });
+  const Channels first = only_where(lanes_ & minified_, magnified, [&] {
+    Channels result = filtered(at, level(choice.level), kind_.minifying);
+    for (size_t c = 0; c < result.size(); ++c) result[c] = choose(minified_, result[c], magnified[c]);
+    return result;
+  });
+  if (choice.next.id == kNoNode) return first;
+  return only_where(lanes_ & above(choice.weight, bits(0)), first, [&] {
+    return mixed(first, filtered(at, level(choice.next), kind_.minifying), choice.weight);
+  });
 }
 /// In 1/256, by the sampler's limits.
 Value LookupNodes::limited(Value detail) {
@@ -303,7 +340,7 @@ Value LookupNodes::address(Value column, Value row, Value x, const Level& of) {
   return column + (row ^ (x << static_cast<uint32_t>(11 - log2_utile_width()) & flipped));
 }
 Value LookupNodes::texel(Value address) {
-  if (kind_.log2_bytes == 2) return gathered(address, 0);
+  if (kind_.log2_bytes >= 2) return gathered(address, 0);
   const Value shift = (address & 3u) << 3;
   return make(Op::kShr, gathered(address & ~3u, 0), shift);
 }
@@ -313,12 +350,32 @@ Value LookupNodes::gathered(Value address, uint32_t offset) {
       graph_.make({.op = Op::kGather, .operands = {address.id, lanes_.id, kNoNode}, .immediate = offset})};
 }
 
-Value LookupNodes::texel_address(const Coordinates& at) {
-  const Level of = base_level();
-  return address(column(at[0], of), row(at[1], of), at[0], of);
+// ---- Texels by integers: find_target() of gpu/tmu/lookup/fetch.cc
+
+LookupNodes::Level LookupNodes::fetched_level(const Point& point, Value& exists) {
+  if (!kind_.has_bias || graph_.is_constant(point.bias.id, 0)) return base_level();
+  const Value base = word(TextureWord::kBaseLevel);
+  exists = exists & ~above_unsigned(point.bias, word(TextureWord::kLastLevel) - base);
+  return level(base + point.bias);
 }
-Value LookupNodes::is_inside(const Coordinates& at) {
-  return above_unsigned(word(TextureWord::kWidth), at[0]) & above_unsigned(word(TextureWord::kHeight), at[1]);
+
+LookupNodes::Texel LookupNodes::fetched_texel(const Point& point) {
+  Value exists = bits(~0u);
+  const auto is_below = [&](Value v, Value size) { exists = exists & above_unsigned(size, v); };
+  if (kind_.has_layers) {
+    is_below(point.layer, word(TextureWord::kLastLayer));
+    layer_ = point.layer * word(TextureWord::kLayerSize);
+  }
+  Level of = fetched_level(point, exists);
+  const auto& [x, y, z] = point.at;
+  is_below(x, of.size[0]);
+  if (kind_.dims == 1) return {of.address + (x << kind_.log2_bytes), exists};
+  is_below(y, of.size[1]);
+  if (kind_.dims == 3) {
+    is_below(z, of.size[2]);
+    of = slice_of(of, z);
+  }
+  return {address(column(x, of), row(y, of), x, of), exists};
 }
 
 }  // namespace v3d::qpu::graph

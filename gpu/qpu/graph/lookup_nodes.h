@@ -1,5 +1,5 @@
-/// A LookupNodes makes the nodes of one texture lookup, for lookups.cc: the steps of
-/// gpu/tmu/lookup/sampling.h for what is in range, as gpu/qpu/jit/code/lookup_filter.cc has them.
+/// A LookupNodes makes the nodes of one texture lookup, for lookups.cc and lookup_graph.cc: the steps of
+/// gpu/tmu/lookup/sampling.h, with fewer operations for what is in range.
 #pragma once
 
 #include <array>
@@ -28,18 +28,26 @@ class LookupNodes {
     Value bias, reference, layer;  ///< where the kind has them
   };
 
-  /// @param num_kept  of the program's lookups so far: Op::kKept numbers them
-  /// @param picks_lanes  see Host of program_front_end.h
-  LookupNodes(Graph& graph, const tmu::LookupKind& kind, Value lanes, uint32_t& num_kept, bool picks_lanes)
-      : graph_(graph), kind_(kind), lanes_(lanes), num_kept_(num_kept), picks_lanes_(picks_lanes) {}
+  struct Ways {
+    bool picks_lanes = false;  ///< see Host of program_front_end.h
+    /// Levels are left out that no lane wants: there are no values beside those of the lookup that would have
+    /// to be stored before that is known.
+    bool leaves_out_levels = false;
+  };
 
-  /// As floats.
-  Channels channels(const Point& point);
+  /// @param num_kept  of the program's lookups so far: Op::kKept numbers them
+  LookupNodes(Graph& graph, const tmu::LookupKind& kind, Value lanes, uint32_t& num_kept, Ways ways)
+      : graph_(graph), kind_(kind), lanes_(lanes), num_kept_(num_kept), ways_(ways) {}
+
+  /// What is returned, kind.num_words words. Others than lanes() have anything.
+  Channels words(const Point& point);
   /// Those that take part.
   Value lanes() const { return lanes_; }
-  /// Of a texel of the base level, by integers.
-  Value texel_address(const Coordinates& at);
-  Value is_inside(const Coordinates& at);
+  /// One that integers tell.
+  struct Texel {
+    Value address, exists;
+  };
+  Texel fetched_texel(const Point& point);
 
  private:
   using LookupKind = tmu::LookupKind;
@@ -93,9 +101,12 @@ class LookupNodes {
   int log2_utile_height() const { return std::countr_zero(tmu::utile_height(1u << kind_.log2_bytes)); }
 
   // ---- lookup_nodes.cc: levels, coordinates, addresses
+  Channels channels(const Point& point);
+  Level fetched_level(const Point& point, Value& exists);
   void set_layer(Value layer);
   Value in_layer(Value address) { return layer_.id == kNoNode ? address : address + layer_; }
   Level base_level();
+  Level base_of_levels();
   Value level_word(Value level, tmu::LevelWord which);
   Level level(Value number_of);
   Level slice_of(const Level& of, Value number_of);
@@ -105,6 +116,7 @@ class LookupNodes {
   Sides sides_of_footprint(const Coordinates& at);
   Choice choose_levels(const Point& point, Value footprint);
   Channels of_levels(const Coordinates& at, const Choice& choice);
+  Channels of_wanted_levels(const Coordinates& at, const Choice& choice);
   Value limited(Value detail);
   Value scaled(Value at, const Level& of, size_t axis);
   Value clamped(Value at, const Level& of, size_t axis, float least);
@@ -128,9 +140,11 @@ class LookupNodes {
   // ---- lookup_filters.cc: texels, and what is made of them
   Channels filtered(const Coordinates& at, const Level& of, LookupKind::Filter filter);
   size_t num_channels() const;
-  Channels none() { return {bits(0), bits(0), bits(0), number(1)}; }
+  bool is_of_halves() const;
+  Value one() { return kind_.integers ? bits(1) : number(1); }
+  Channels none() { return {bits(0), bits(0), bits(0), one()}; }
   bool wants_floats() const;
-  Channels nearest_bytes(Value x, Value y, const Level& of);
+  Channels nearest_bytes(Value address);
   Value channel_of_byte(Value texel, uint32_t n);
   Channels linear_bytes(const Pair& x, const Pair& y, const Level& of);
   Channels nearest_of_slices(const Coordinates& at, const Level& of);
@@ -149,15 +163,55 @@ class LookupNodes {
   Words words_of_halves(Value address);
   std::array<Value, 2> halves_of(Value word);
   Channels value_at(Value address, Value outside);
-  Channels fetched(const Coordinates& at);
+  Channels fetched(const Point& point);
   Channels decoded(Value address);
+  Channels unpacked(Value address);
+  Value number_of(tmu::Channel channel, const std::array<Value, 4>& words);
+  Value field(tmu::Channel channel, Value word);
   Value depth_of_16_bits(Value v);
+  Value depth_of_24_bits(Value v);
+  bool are_finite() const;
   void keep(uint32_t kept, Value v) {
     graph_.make({.op = Op::kKeep, .operands = {v.id, kNoNode, kNoNode}, .immediate = kept});
   }
   Value kept(uint32_t number_of) { return {&graph_, graph_.make({.op = Op::kKept, .immediate = number_of})}; }
   void when(Value mask) { graph_.make({.op = Op::kWhen, .operands = {mask.id, kNoNode, kNoNode}}); }
   void resume() { graph_.make({.op = Op::kResume}); }
+  /// The same where there is nothing otherwise.
+  template <typename Fn>
+  Channels first_where(Value mask, Fn fn) {
+    std::array<uint32_t, 4> numbers;
+    for (uint32_t& number_of : numbers) keep(number_of = num_kept_++, bits(0));
+    when(mask);
+    const Channels made = fn();
+    for (size_t c = 0; c < made.size(); ++c)
+      if (!graph_.is_constant(made[c].id)) keep(numbers[c], made[c]);
+    resume();
+    Channels result;
+    for (size_t c = 0; c < made.size(); ++c)
+      result[c] = graph_.is_constant(made[c].id) ? bits(graph_[made[c].id].immediate) : kept(numbers[c]);
+    return result;
+  }
+  /// In a region of its own. @param fn  gives what lanes have of whom one at least is in the mask
+  template <typename Fn>
+  Channels only_where(Value mask, const Channels& otherwise, Fn fn) {
+    std::array<uint32_t, 4> numbers;
+    const auto for_each_channel = [&](auto each) {
+      for (size_t c = 0; c < otherwise.size(); ++c)
+        if (!graph_.is_constant(otherwise[c].id)) each(c);
+    };
+    for_each_channel([&](size_t c) {
+      numbers[c] = num_kept_++;
+      keep(numbers[c], otherwise[c]);
+    });
+    when(mask);
+    const Channels made = fn();
+    for_each_channel([&](size_t c) { keep(numbers[c], made[c]); });
+    resume();
+    Channels result = otherwise;
+    for_each_channel([&](size_t c) { result[c] = kept(numbers[c]); });
+    return result;
+  }
   Value limited_to_one(Value v) { return min_floats(max_floats(v, bits(0)), number(1)); }
 
   // ---- lookup_windows.cc: texels that lanes share
@@ -180,7 +234,7 @@ class LookupNodes {
   const LookupKind& kind_;
   Value lanes_;
   uint32_t& num_kept_;
-  const bool picks_lanes_;
+  const Ways ways_;
   Value minified_, reference_;
   Value layer_;  ///< bytes to the layer or face; no node where there is none
   Value face_;   ///< of cubes

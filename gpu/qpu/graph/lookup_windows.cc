@@ -15,8 +15,8 @@ Value in_quads(Value place) { return place + (place & 2u); }
 /// Where decoding takes longer than picking, in an image that all lanes share. Regions do not nest.
 bool LookupNodes::has_window(const Level& of) const {
   const bool is_one_image = kind_.dims == 2 && !kind_.is_cube && !kind_.has_layers && of.layout.id == kNoNode;
-  return picks_lanes_ && kind_.texels == LookupKind::Texels::kSrgb8 && !kind_.has_border && !kind_.compares &&
-         is_one_image && kind_.most_probes == 1;
+  return ways_.picks_lanes && kind_.texels == LookupKind::Texels::kSrgb8 && !kind_.has_border &&
+         !kind_.compares && is_one_image && kind_.most_probes == 1;
 }
 
 LookupNodes::Channels LookupNodes::linear_in_window(const Tap& x, const Tap& y, const Level& of) {

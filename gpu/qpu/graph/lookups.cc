@@ -1,11 +1,8 @@
 #include "gpu/qpu/graph/lookups.h"
 
-#include <array>
-#include <bit>
 #include <cstddef>
 #include <utility>
 
-#include "gpu/qpu/graph/lookup_nodes.h"
 #include "gpu/qpu/run/thread.h"
 
 namespace v3d::qpu::graph {
@@ -83,36 +80,32 @@ const char* Lookups::launch(tmu::Launcher launcher, Value s, Value exec) {
 }
 
 const char* Lookups::refusal(const LookupKind& kind) const {
-  if (kind.none != nullptr) return kind.none;
+  if (kind.none != tmu::NotGenerated::kNothing) return tmu::name(kind.none);
   if (results_.size() + kind.num_words > kTmuFifo) return "many results of lookups";
-  if (kind.is_fetch && kind.has_bias && !graph_.is_constant(parameters_.bias.id, 0))
-    return "a fetch of another level";
   if (kind.stored_words == 0 && memory_.has_stored()) return "a lookup behind a store";
   return nullptr;
 }
 
+LookupNodes::Point Lookups::point(Value s) const {
+  return {{s, parameters_.t, parameters_.r}, parameters_.bias, parameters_.reference, parameters_.layer};
+}
+
 void Lookups::store(const LookupKind& kind, Value s, Value exec, const std::vector<Value>& data) {
-  LookupNodes nodes(graph_, kind, lanes(kind.per_pixel) & exec, num_kept_, picks_lanes_);
-  const LookupNodes::Coordinates at = {s, parameters_.t, {}};
-  const Value address = nodes.texel_address(at), lanes = nodes.lanes() & nodes.is_inside(at);
+  LookupNodes nodes(graph_, kind, lanes(kind.per_pixel) & exec, num_kept_, {.picks_lanes = picks_lanes_});
+  const LookupNodes::Texel texel = nodes.fetched_texel(point(s));
   for (uint32_t n = 0; n < kind.stored_words; ++n)
-    memory_.store(address, data[n], lanes, static_cast<uint32_t>(n * sizeof(uint32_t)));
+    memory_.store(texel.address, data[n], nodes.lanes() & texel.exists,
+                  static_cast<uint32_t>(n * sizeof(uint32_t)));
 }
 
 void Lookups::look_up(const LookupKind& kind, Value s, Value exec) {
   const Value lanes = this->lanes(kind.per_pixel) & exec;
-  LookupNodes nodes(graph_, kind, lanes, num_kept_, picks_lanes_);
-  const std::array<Value, 4> channels = nodes.channels(
-      {{s, parameters_.t, parameters_.r}, parameters_.bias, parameters_.reference, parameters_.layer});
-  const Value known[2] = {constant(graph_, 0), constant(graph_, std::bit_cast<uint32_t>(1.0f))};
-  const auto channel = [&](uint8_t n) { return n < 4 ? channels[n] : known[n - 4]; };
+  LookupNodes nodes(graph_, kind, lanes, num_kept_, {.picks_lanes = picks_lanes_});
+  const LookupNodes::Channels words = nodes.words(point(s));
   // Quads without a lane that lives, now or later, do not matter.
   const bool are_whole = !kind.per_pixel && !others_may_live_ && graph_.is_constant(exec.id, ~0u);
-  for (size_t n = 0; n < kind.num_words; ++n) {
-    Value word = channel(kind.channel[n][0]);
-    if (!kind.wide) word = half_of(word) | half_of(channel(kind.channel[n][1])) << 16;
-    results_.push_back(are_whole ? word : choose(lanes, word, constant(graph_, 0)));
-  }
+  for (size_t n = 0; n < kind.num_words; ++n)
+    results_.push_back(are_whole ? words[n] : choose(lanes, words[n], constant(graph_, 0)));
 }
 
 Value Lookups::lanes(bool per_pixel) const { return per_pixel ? live_ : whole_quads(live_); }

@@ -6,6 +6,7 @@
 #include <deque>
 #include <vector>
 
+#include "gpu/qpu/graph/lookup_nodes.h"
 #include "gpu/qpu/graph/memory_accesses.h"
 #include "gpu/qpu/graph/value.h"
 #include "gpu/qpu/isa/isa.h"
@@ -49,6 +50,7 @@ class Lookups {
  private:
   const char* launch(tmu::Launcher launcher, Value s, Value exec);
   const char* refusal(const tmu::LookupKind& kind) const;
+  LookupNodes::Point point(Value s) const;
   void look_up(const tmu::LookupKind& kind, Value s, Value exec);
   void store(const tmu::LookupKind& kind, Value s, Value exec, const std::vector<Value>& data);
 

@@ -15,10 +15,12 @@
 namespace v3d::qpu::jit {
 
 /// For a target that compiles_programs().
-/// @param list  who gets the code as text; may be empty
+/// @param list     who gets the code as text; may be empty
+/// @param lookups  outlives the code
 /// @return nothing if the host refuses memory
 std::shared_ptr<const ProgramCode> make_code(Target target, const flow::Flow& flow, CodeContent content,
-                                             const JitCompiler::Lister& list, LeaveCounts& leaves);
+                                             const JitCompiler::Lister& list, LeaveCounts& leaves,
+                                             LookupCompiler& lookups);
 
 /// Null, or the name of an operation of the graph of which the target's back end makes no code.
 const char* operation_without_code(Target target, const graph::Graph& graph);
@@ -42,6 +44,8 @@ inline std::vector<uint8_t> make_block_code(Target target, const graph::Graph& g
 }
 /// The same of a BatchFn.
 std::vector<uint8_t> make_batch_code(Target target, const graph::Graph& graph);
+/// The same of a lookup (lookup_emitter.h), of which programs of the target know how to call it.
+std::vector<uint8_t> make_lookup_code(Target target, const graph::Graph& graph);
 /// The same of a VertexFn.
 std::vector<uint8_t> make_vertex_code(Target target, const graph::Graph& graph);
 

@@ -134,6 +134,7 @@ struct JitCompiler::Counters {
 JitCompiler::JitCompiler(Target target, uint64_t warm_up)
     : target_(target),
       warm_up_(warm_up),
+      lookups_(target),
       counters_(std::make_unique<Counters>()),
       vc4_(target, static_cast<uint32_t>(warm_up / kInstructionsOfRun)),
       blocks_(target, static_cast<uint32_t>(warm_up / kInstructionsOfBatch)),
@@ -155,6 +156,7 @@ Statistics JitCompiler::statistics() const {
   s.blocks = blocks_.statistics();
   s.vertices = vertices_.statistics();
   s.batches = batches_.statistics();
+  s.lookups = lookups_.statistics();
   return s;
 }
 
@@ -184,6 +186,8 @@ std::string to_string(const Statistics& s) {
     absl::StrAppend(&text, "; ", VertexFunctions::text_of(s.vertices));
   if (s.batches.functions + s.batches.others != 0)
     absl::StrAppend(&text, "; ", BatchFunctions::text_of(s.batches));
+  if (s.lookups.functions + s.lookups.others != 0)
+    absl::StrAppend(&text, "; ", LookupFunctions::text_of(s.lookups));
   if (s.vc4.executed.compiled + s.vc4.executed.interpreted != 0)
     absl::StrAppend(&text, "; ", to_string(s.vc4));
   return text;
@@ -283,7 +287,7 @@ std::shared_ptr<const HostProgram> JitCompiler::compile_flow(const Source& sourc
   }
   if (auto code = counters_->cache.find(content)) return code;
   std::shared_ptr<const ProgramCode> code =
-      make_code(target_, flow, std::move(content), lister_, counters_->leaves);
+      make_code(target_, flow, std::move(content), lister_, counters_->leaves, lookups_);
   if (!code) {
     count(Outcome::kNoMemory);
     return nullptr;

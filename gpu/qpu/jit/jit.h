@@ -20,6 +20,7 @@
 #include "gpu/qpu/jit/block_compiler.h"
 #include "gpu/qpu/jit/code/code_cache.h"
 #include "gpu/qpu/jit/code/program_code.h"
+#include "gpu/qpu/jit/lookup_functions.h"
 #include "gpu/qpu/jit/run_compiler.h"
 #include "gpu/qpu/jit/target.h"
 #include "gpu/qpu/jit/vertex_compiler.h"
@@ -74,6 +75,7 @@ struct Statistics {
   double seconds = 0;
   GraphCompiler::Statistics vc4;
   ProgramFunctions::Statistics blocks, vertices, batches;
+  LookupFunctions::Statistics lookups;
 };
 /// One line: what was compiled, what not and why, and why compiled programs were left to the interpreter.
 std::string to_string(const Statistics& statistics);
@@ -109,6 +111,7 @@ class JitCompiler : public Compiler, public PartCompiler {
     blocks_.set_listener(listener_);
     vertices_.set_listener(listener_);
     batches_.set_listener(listener_);
+    lookups_.set_listener(listener_);
   }
   /// Gets all code as text (listing()), in the same way.
   using Lister = std::function<void(const std::string& text)>;
@@ -118,6 +121,7 @@ class JitCompiler : public Compiler, public PartCompiler {
     blocks_.set_lister(lister_);
     vertices_.set_lister(lister_);
     batches_.set_lister(lister_);
+    lookups_.set_lister(lister_);
   }
 
   uint64_t warm_up() const override { return warm_up_; }
@@ -149,6 +153,7 @@ class JitCompiler : public Compiler, public PartCompiler {
   const uint64_t warm_up_;
   Listener listener_;
   Lister lister_;
+  LookupFunctions lookups_;  // before programs, which refer to it
   const std::unique_ptr<Counters> counters_;
   GraphCompiler vc4_;
   FragmentCompiler blocks_;

@@ -19,9 +19,9 @@ namespace v3d::qpu {
 struct BatchRun {
   AlignedLanes payload[2];  ///< the two payload registers: workgroup X and Y, and Z with the index
   uint32_t lanes = 0;       ///< a LaneMask: invocations. All of them where BatchKey::is_whole
-  const SpreadWord* uniforms = nullptr;       ///< IndirectWord from kFirstIndirect on
-  const BlockTexture* textures = nullptr;     ///< by LookupKind::texture
-  const uint8_t* middle_of_memory = nullptr;  ///< the host's address of half the address space
+  const SpreadWord* uniforms = nullptr;        ///< IndirectWord from kFirstIndirect on
+  const tmu::TextureData* textures = nullptr;  ///< by LookupKind::texture
+  const uint8_t* middle_of_memory = nullptr;   ///< the host's address of half the address space
   // Of stretches
   AlignedLanes* slots = nullptr;  ///< values behind a cut, BatchCode::slots()
   uint32_t turns = 0;             ///< that one which leads to itself may do. Afterwards: that it did not

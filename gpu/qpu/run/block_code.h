@@ -45,13 +45,6 @@ struct Block {
   uint32_t pixels;  ///< a LaneMask: those that are drawn
 };
 
-/// A texture with its sampler.
-struct BlockTexture {
-  /// Each as often as a vector of the host may want it.
-  alignas(64) std::array<std::array<uint32_t, 8>, tmu::kTextureWords> words;
-  alignas(64) std::array<Lanes, tmu::kLevelWords> levels;  ///< only where kinds have several
-};
-
 /// What a function gets: where it draws, the primitive and its blocks.
 struct BlockRun {
   // The draw
@@ -60,9 +53,9 @@ struct BlockRun {
   uint32_t bytes_of_planes = 0;  ///< from there to its second ones
   uint32_t bytes_of_rows = 0;    ///< from a row of quads to the next one
   int32_t tile_x = 0, tile_y = 0;
-  const uint32_t* uniforms = nullptr;         ///< kBlendConstants behind those of the program; IndirectWord
-  const BlockTexture* textures = nullptr;     ///< by LookupKind::texture
-  const uint8_t* middle_of_memory = nullptr;  ///< the host's address of half the address space
+  const uint32_t* uniforms = nullptr;          ///< kBlendConstants behind those of the program; IndirectWord
+  const tmu::TextureData* textures = nullptr;  ///< by LookupKind::texture
+  const uint8_t* middle_of_memory = nullptr;   ///< the host's address of half the address space
   /// Called once a primitive before anything of its coefficients, or of the uniforms, is read: they need not
   /// be there for primitives that are hidden. It must not throw.
   void (*prepare)(BlockRun* run) = nullptr;

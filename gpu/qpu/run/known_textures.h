@@ -40,14 +40,14 @@ class KnownTextures {
     }
   }
   /// By LookupKind::texture.
-  const BlockTexture* data() const { return textures_.data(); }
+  const tmu::TextureData* data() const { return textures_.data(); }
 
  private:
   void add(tmu::Unit& unit, std::vector<tmu::LookupKind>& kinds);
   uint8_t number_of(const tmu::LookupKind& kind, const tmu::TextureData& data);
 
   tmu::TextureLookup lookup_;
-  std::vector<BlockTexture> textures_;
+  std::vector<tmu::TextureData> textures_;
 };
 
 }  // namespace v3d::qpu

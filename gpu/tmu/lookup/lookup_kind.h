@@ -9,26 +9,52 @@
 #include "gpu/base/compare.h"
 #include "gpu/base/lanes.h"
 #include "gpu/tmu/image/texture_state.h"
+#include "gpu/tmu/texel/format.h"
 
 namespace v3d::tmu {
 
 struct Plan;
 
+/// Why there is no code of a lookup.
+enum class NotGenerated : uint8_t {
+  kNothing,  ///< there is
+  kCompressed,
+  kFlip,
+  kOffsets,
+  kQuery,
+  kAtomic,
+  kStore,
+  kFormat,
+  kTransfer,
+  kGather,
+  kCube,
+  kDimensions,
+  kBorder,
+  kFilter,
+  kParameters,
+  kLarge,
+  kNoMemory,
+  kLeftOut,  ///< on wish, all are (gpu/base/left_out.h)
+};
+inline constexpr int kNumNotGenerated = 18;
+const char* name(NotGenerated not_generated);
+
+/// All of it are bytes, by which kinds can be told apart.
 struct LookupKind {
   enum class Filter : uint8_t { kNearest, kLinear };
   enum class Levels : uint8_t { kBase, kNearest, kLinear };
-  /// What a texel holds: a byte for each channel, R, G and B of which may stand for other values; a half for
-  /// each; or one number.
-  enum class Texels : uint8_t { kUnorm8, kSrgb8, kHalf, kDepth16, kDepth24, kFloat };
+  /// What a texel holds: a byte for each channel, R, G and B of which may stand for other values; or what
+  /// `packing` says.
+  enum class Texels : uint8_t { kUnorm8, kSrgb8, kPacked };
 
-  const char* none = nullptr;        ///< a literal: why there is no code. All else is as it was made then
-  Filter filter = Filter::kNearest;  ///< of lanes that magnify, and of the base level alone
+  NotGenerated none = NotGenerated::kNothing;  ///< else all other members are as they were made
+  Filter filter = Filter::kNearest;            ///< of lanes that magnify, and of the base level alone
   Filter minifying = Filter::kNearest;
   Levels levels = Levels::kBase;
   /// Of the base level's layout, as in addressing.h; not where there are several.
   uint8_t x_shift = 0, y0_shift = 0, y1_shift = 0;
   bool is_xor = false;
-  uint8_t dims = 2;         ///< 2 or 3: S, T and R; of cubes 2, in a face
+  uint8_t dims = 2;         ///< 2 or 3: S, T and R; of cubes 2, in a face; of fetches 1 as well
   bool is_cube = false;     ///< S, T and R are a direction
   uint8_t most_probes = 1;  ///< of anisotropy
   bool has_layers = false;  ///< the program tells the layer, of cubes that of its first face
@@ -36,6 +62,7 @@ struct LookupKind {
   Wrap wrap[3] = {Wrap::kRepeat, Wrap::kRepeat, Wrap::kRepeat};
   int8_t offset[3] = {0, 0, 0};  ///< in texels
   Texels texels = Texels::kUnorm8;
+  Packing packing = {};     ///< of kPacked
   bool is_general = false;  ///< indices may be far outside, or mirrored once
   bool in_float = false;    ///< values are blended, not bytes
   bool has_border = false;  ///< a wrap mode has
@@ -44,15 +71,18 @@ struct LookupKind {
   Compare compare = Compare::kNever;
   bool tells_level = false;    ///< the program does, instead of derivatives
   bool has_bias = false;       ///< the program has: that is the level, where it tells it
-  bool is_fetch = false;       ///< of the base level by integers, without a sampler; has_bias: of its level B
+  bool is_fetch = false;       ///< by integers, without a sampler, of the base level; has_bias: or of the Bth
   uint8_t stored_words = 0;    ///< of each texel: it stores, and returns nothing
   uint8_t log2_bytes = 0;      ///< of a texel
   bool per_pixel = false;      ///< lanes without a sample take no part
-  bool wide = false;           ///< return words are floats instead of two halves
+  bool wide = false;           ///< return words are floats or integers instead of two halves
+  bool integers = false;       ///< the channels are
   uint8_t num_words = 0;       ///< that are returned
   uint8_t channel[4][2] = {};  ///< of each half of them, as Plan::word_channel
   uint8_t texture = 0;         ///< its number among those of the draw
   bool operator==(const LookupKind&) const = default;
+  /// Whether it reads words of levels.
+  bool has_levels() const { return levels != Levels::kBase || (is_fetch && has_bias); }
 };
 
 /// Words of a texture and its sampler that code reads.
@@ -68,9 +98,10 @@ enum class TextureWord : uint8_t {
   kColumnPitch,  ///< of eight utiles, in units of 512 bytes
   kDepth,        ///< texels
   kSliceSize,    ///< bytes between slices of 3D textures
+  kLayout,       ///< as LevelWord::kLayout, where kinds have several levels
   // Of all
   kLayerSize,  ///< bytes between layers, or faces
-  kLastLayer,  ///< a float
+  kLastLayer,  ///< a float; of fetches the number of layers, an integer
   kBaseWidth,
   kBaseHeight,
   kBaseDepth,  ///< floats: texels of the base level
@@ -78,8 +109,8 @@ enum class TextureWord : uint8_t {
   kLeastDetail,
   kMostDetail,  ///< 1/256: the limits of the level of detail
   kBaseLevel,
-  kLastLevel,
-  kBorder,  ///< of the first decoded channel; those of the others follow
+  kLastLevel,  ///< not below the base level
+  kBorder,     ///< of the first decoded channel; those of the others follow
   kNumWords = kBorder + 4
 };
 inline constexpr uint32_t kTextureWords = static_cast<uint32_t>(TextureWord::kNumWords);
@@ -97,9 +128,18 @@ inline constexpr uint32_t kLevelWords = static_cast<uint32_t>(LevelWord::kNumWor
 inline constexpr uint32_t kLayoutXShift = 16, kLayoutY0Shift = 20, kLayoutY1Shift = 24, kLayoutXor = 28;
 
 struct TextureData {
-  std::array<uint32_t, kTextureWords> words;
+  /// Each as often as a vector of the host may want it.
+  alignas(64) std::array<std::array<uint32_t, 8>, kTextureWords> words;
   /// Lane i belongs to level i. Only of kinds with several.
   alignas(64) std::array<Lanes, kLevelWords> levels;
+};
+
+/// The host's code of a kind. Code that was made at run time for a program calls it, with registers as
+/// gpu/qpu/jit/graph/lookup_emitter.h says.
+class LookupCode {
+ public:
+  virtual ~LookupCode() = default;
+  virtual const void* begin() const = 0;
 };
 
 /// What the bytes of R, G and B of Texels::kSrgb8 stand for.

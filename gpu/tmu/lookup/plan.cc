@@ -9,7 +9,6 @@
 #include "gpu/base/vector.h"
 #include "gpu/tmu/image/texture_levels.h"
 #include "gpu/tmu/lookup/atomic.h"
-#include "gpu/tmu/lookup/tile_offsets.h"
 #include "gpu/tmu/lookup/unsupported.h"
 
 namespace v3d::tmu {
@@ -47,6 +46,16 @@ void report_options(uint32_t p2) {
         "coefficient mode of P2 (explicit gradients, of which no source says how they are passed)");
 }
 
+/// Of the formula in addressing.h.
+struct TileShifts {
+  uint32_t x, y0, y1;
+};
+constexpr TileShifts tile_shifts(Tiling tiling) {
+  const bool uif = tiling == Tiling::kUif || tiling == Tiling::kUifXor;
+  if (tiling == Tiling::kLineartile) return {7, 6, 7};
+  return {8, 7, uif ? 10u : tiling == Tiling::kUblinear1 ? 8u : 9u};
+}
+
 /// Levels of the image as the tables that the address functions read.
 void make_levels(Plan& plan) {
   const TextureState& texture = plan.texture;
@@ -69,9 +78,6 @@ void make_levels(Plan& plan) {
     tables.y0_shift[i] = shifts.y0;
     tables.y1_shift[i] = shifts.y1;
     tables.xor_bit[i] = level.tiling == Tiling::kUifXor ? 16u << 10 : 0;
-    tables.tile_offsets[i] = shape.raster ? 0 : kind_of_tiles(level.tiling) * sizeof(TileOffsets);
-    tables.row_shift[i] = row_shift(plan.log2_cpp, level.tiling);
-    tables.column_step[i] = tables.column_pitch[i] / 256 | (2u << shifts.x) / 256 << 16;
     tables.scale_x[i] = 256 * static_cast<float>(tables.width[i]);
     tables.scale_y[i] = 256 * static_cast<float>(tables.height[i]);
     tables.last_x[i] = tables.scale_x[i] - 128;
@@ -234,6 +240,7 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
   plan.texture = decode_texture_state(memory, key.p0 & ~15u, generation);
   plan.num_words = static_cast<uint8_t>(std::popcount(key.p0 & (plan.wide_output ? 15 : 3)));
   plan.run = run_nothing;
+  plan.kind.none = NotGenerated::kFormat;
   report_options(key.p2);
   if (plan.texture.unsupported) report_unsupported(plan.texture.unsupported);
   plan.format = find_format(generation, plan.texture.type);
@@ -270,10 +277,10 @@ void make_plan(const Plan::Key& key, const TextureLookup& lookup, Memory memory,
     plan.run_request = plan.run;
     plan.run = run_swapped;
   }
-  plan.steps = make_lookup_steps(plan);
+  plan.kind = describe_lookup(plan, plan.data);
   if (is_left_out(Stage::kLookups)) {
     plan.run = run_nothing;
-    plan.steps = {};
+    plan.kind.none = NotGenerated::kLeftOut;
   }
 }
 

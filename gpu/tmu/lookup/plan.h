@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "gpu/base/lanes.h"
 #include "gpu/base/work_meter.h"
@@ -11,7 +12,7 @@
 #include "gpu/tmu/image/texture_state.h"
 #include "gpu/tmu/lookup/block_cache.h"
 #include "gpu/tmu/lookup/footprint.h"
-#include "gpu/tmu/lookup/lookup_steps.h"
+#include "gpu/tmu/lookup/lookup_kind.h"
 #include "gpu/tmu/lookup/unit.h"
 #include "gpu/tmu/texel/encode.h"
 #include "gpu/tmu/texel/format.h"
@@ -47,9 +48,6 @@ struct LevelTables {
   Lanes slice_size;             ///< bytes between slices of a 3D level
   // Terms of the offset inside a tiled level, see column() and row() in addressing.h.
   Lanes x_shift, column_pitch, y0_shift, y1_shift, xor_bit;
-  // The same for code that looks offsets up: bytes from kTileOffsets, the shift of rows, and in 256 bytes
-  // what a column of eight utiles adds, with what bit 5 of x does above it where that is inside a column.
-  Lanes tile_offsets, row_shift, column_step;
   /// Of code: what a coordinate is multiplied by to count 1/256 texels, and where the last texel has its
   /// center.
   LanesF scale_x, scale_y, last_x, last_y;
@@ -129,7 +127,12 @@ struct Plan {
   // Geometry of the format
   int log2_cpp, log2_utile_width, log2_utile_height;
   LevelTables levels;
-  LookupSteps steps;
+
+  LookupKind kind;
+  TextureData data;  ///< of the kind, where there is code
+  /// Null: lookups are executed by run. What begins there stays as long as `code` is the same.
+  const void* code_begin;
+  std::shared_ptr<const LookupCode> code;
 };
 
 struct PlanSlot {

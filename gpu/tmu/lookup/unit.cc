@@ -39,6 +39,7 @@ struct Unit::State {
   TexelMemory texels;
   chip::Generation generation;
   std::unique_ptr<PlanSlot[]> slots;              // from the first texture on: most compute jobs have none
+  PlanSlot* last = nullptr;                       // of the last lookup
   uint64_t not_generated[kNumNotGenerated] = {};  // of this job
   std::unique_ptr<PackedPlans> packed_plans;
 
@@ -57,7 +58,7 @@ struct Unit::State {
   }
 
   void count() {
-    for (size_t n = 1; n < kNumNotGenerated; ++n)  // without kNothing
+    for (size_t n = 1; n < static_cast<size_t>(NotGenerated::kLeftOut); ++n)  // without kNothing
       if (const uint64_t more = std::exchange(not_generated[n], 0))
         g_not_generated[n].fetch_add(more, std::memory_order_relaxed);
   }
@@ -71,7 +72,7 @@ struct Unit::State {
     if (!slots) slots = std::make_unique_for_overwrite<PlanSlot[]>(kPlans);
     PlanSlot& slot = slots[mixed >> 25];
     static_assert(kPlans == 1u << (32 - 25));
-    recent.at[lookup.site % RecentPlans::kSites] = &slot;
+    recent.at[lookup.site % RecentPlans::kSites] = last = &slot;
     if (slot.job != job || !(slot.plan.key == key)) {
       slot.job = job;
       texels.meter.charge(kPlanCost);
@@ -93,6 +94,7 @@ void Unit::set_job(const JobContext* job) { state_->texels.meter = WorkMeter(job
 void Unit::begin_job() {
   ++state_->job;
   state_->forget_recent();
+  state_->last = nullptr;
   state_->texels.blocks.clear();
   state_->count();
 }
@@ -103,7 +105,7 @@ int Unit::texture(const TextureLookup& lookup, Lanes* out) {
   const host_time::Scope host(host_time::Block::kLookups);
   const Plan& plan = state_->plan(lookup);
   const LaneMask active = lookup.exec & (plan.per_pixel ? lookup.live : whole_quads(lookup.live));
-  ++state_->not_generated[static_cast<size_t>(plan.steps.not_generated)];
+  ++state_->not_generated[static_cast<size_t>(plan.kind.none)];
   if (state_->texels.footprint) state_->texels.footprint->clear();
   if (state_->texels.meter.charge(plan.cost)) [[likely]]
     plan.run(plan, state_->texels, lookup, active, out);
@@ -112,8 +114,25 @@ int Unit::texture(const TextureLookup& lookup, Lanes* out) {
   return plan.num_words;
 }
 
+const LookupKind* Unit::kind_without_code() const {
+  const PlanSlot* const last = state_->last;
+  const bool wants_code =
+      last != nullptr && last->plan.code_begin == nullptr && last->plan.kind.none == NotGenerated::kNothing;
+  return wants_code ? &last->plan.kind : nullptr;
+}
+
+void Unit::set_code(std::shared_ptr<const LookupCode> code, uint32_t cost) {
+  state_->texels.meter.charge(cost);
+  Plan& plan = state_->last->plan;
+  if (!code) plan.kind.none = NotGenerated::kNoMemory;
+  plan.code_begin = code ? code->begin() : nullptr;
+  plan.code = std::move(code);
+}
+
 LookupKind Unit::describe(const TextureLookup& lookup, TextureData& data) {
-  return describe_lookup(state_->plan(lookup), data);
+  const Plan& plan = state_->plan(lookup);
+  data = plan.data;
+  return plan.kind;
 }
 
 Lanes Unit::packed(const PackedLookup& lookup) {

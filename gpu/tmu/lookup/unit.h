@@ -9,7 +9,6 @@
 #include "gpu/base/memory.h"
 #include "gpu/chip/generation.h"
 #include "gpu/tmu/lookup/lookup_kind.h"
-#include "gpu/tmu/lookup/lookup_steps.h"
 
 namespace v3d {
 struct JobContext;
@@ -79,6 +78,12 @@ class Unit {
   /// @param out  room for 4 words; lanes that take no part return 0
   /// @return number of words that ldtmu will pop, 0..4
   int texture(const TextureLookup& lookup, Lanes* out);
+
+  /// The kind of the last lookup, if it could have code and has none; else null.
+  const LookupKind* kind_without_code() const;
+  /// The code of the last lookup, for those that follow in its job. @param code  null: it has none, for want
+  /// of memory  @param cost  of making it, for the job
+  void set_code(std::shared_ptr<const LookupCode> code, uint32_t cost);
 
   /// What code of lookups with these parameters depends on and reads; those of lanes do not matter.
   LookupKind describe(const TextureLookup& lookup, TextureData& data);

@@ -43,6 +43,7 @@ struct Channel {
 struct Packing {
   Number number;
   Channel channels[4];
+  bool operator==(const Packing&) const = default;
 };
 
 /// Encoding of the words of a custom border colour on 4.2 (texture.md 3.4), for 32-bit output.

@@ -189,9 +189,9 @@ TEST(Lookups, SayWhatHasNoCode) {
   std::string why;
   const std::string text = std::string(kCoordinates) + kLookup + kLoads + kColor;
   LookupKind none;
-  none.none = "cube";
+  none.none = tmu::NotGenerated::kGather;
   EXPECT_FALSE(graph_of(text, {none}, &why).has_value());
-  EXPECT_EQ(why, "cube");
+  EXPECT_EQ(why, "gather");
   EXPECT_FALSE(graph_of(text, {}, &why).has_value());
   EXPECT_EQ(why, "a lookup that was not there before");
   LookupKind one_word = kind_of(LookupKind::Filter::kNearest);

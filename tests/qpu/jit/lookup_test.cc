@@ -142,11 +142,12 @@ class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, chip::G
   void any_texture(Request& request) {
     static constexpr struct {
       uint32_t type, cpp;
-    } kFormats[] = {{0, 1},   {2, 2},   {4, 4},   {4, 4},    {4, 4},   {1, 1},   {5, 4},   {6, 2},   {9, 4},
-                    {3, 2},   {7, 2},   {8, 2},   {115, 2},  {16, 2},  {17, 4},  {18, 8},  {21, 2},  {23, 4},
-                    {24, 4},  {29, 4},  {30, 8},  {31, 16},  {12, 4},  {96, 1},  {97, 1},  {98, 2},  {99, 2},
-                    {100, 4}, {101, 4}, {102, 2}, {103, 2},  {104, 4}, {105, 4}, {106, 8}, {107, 8}, {108, 4},
-                    {109, 4}, {110, 8}, {111, 8}, {112, 16}, {113, 16}};
+    } kFormats[] = {
+        {0, 1},    {2, 2},   {4, 4},   {4, 4},   {4, 4},   {1, 1},   {5, 4},   {6, 2},   {9, 4},   {3, 2},
+        {7, 2},    {8, 2},   {115, 2}, {16, 2},  {17, 4},  {18, 8},  {21, 2},  {23, 4},  {24, 4},  {29, 4},
+        {30, 8},   {31, 16}, {12, 4},  {96, 1},  {97, 1},  {98, 2},  {99, 2},  {100, 4}, {101, 4}, {102, 2},
+        {103, 2},  {104, 4}, {105, 4}, {106, 8}, {107, 8}, {108, 4}, {109, 4}, {110, 8}, {111, 8}, {112, 16},
+        {113, 16}, {10, 2},  {11, 2},  {13, 4},  {14, 8},  {15, 8},  {19, 4},  {20, 4},  {27, 1},  {114, 4}};
     tmu::TextureSpec& spec = request.texture;
     const auto& format = kFormats[below(one_in(4) ? 5 : std::size(kFormats))];  // 8-bit unorm first
     spec.type = format.type;
@@ -167,6 +168,12 @@ class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, chip::G
     if (request.written & tmu::kR)
       spec.three_d = true, spec.depth = 1 + below(5), spec.height = 1 + below(40);
     if (request.written & tmu::kI) spec.layers = 1 + below(3);
+    if (request.launcher == tmu::Launcher::kSCm) {
+      spec.three_d = false;
+      spec.depth_field = spec.layers;
+      spec.layers *= 6;
+      spec.height = spec.width = 1 + below(40);
+    }
     if (spec.raster) spec.strictly_uif = false;
   }
 
@@ -186,11 +193,16 @@ class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, chip::G
   Request any_request() {
     using tmu::Launcher;
     Request request;
-    static constexpr uint8_t kWritten[] = {tmu::kT, tmu::kT, tmu::kT,          tmu::kT | tmu::kI,
-                                           0,       tmu::kI, tmu::kT | tmu::kR};
-    request.launcher = one_in(2) ? Launcher::kSF : one_in(8) ? Launcher::kSLod : Launcher::kS;
+    static constexpr uint8_t kWritten[] = {tmu::kT,           tmu::kT, tmu::kT, tmu::kT | tmu::kI,
+                                           tmu::kT | tmu::kR, 0,       tmu::kI};
+    request.launcher = one_in(2)   ? Launcher::kSF
+                       : one_in(8) ? Launcher::kSLod
+                       : one_in(6) ? Launcher::kSCm
+                                   : Launcher::kS;
     const bool is_fetch = request.launcher == Launcher::kSF;
-    request.written = kWritten[below(is_fetch ? 7 : 4)];
+    request.written = kWritten[below(is_fetch ? 7 : 5)];
+    if (request.launcher == Launcher::kSCm) request.written |= tmu::kR;
+    if (!is_fetch && one_in(6)) request.written |= tmu::kDref;
     if (is_fetch ? one_in(2) : one_in(6)) request.written |= tmu::kB;
     if (one_in(20)) request.written |= tmu::kOff;
     if (is_fetch && one_in(4)) request.num_data = 1 + static_cast<int>(below(4));
@@ -261,6 +273,8 @@ class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, chip::G
     const uint32_t level = one_in(8) ? static_cast<uint32_t>(random()) : below(levels);
     inputs.rf[4] = is_fetch ? splat(level) : as_uint(splat(static_cast<float>(below(4))));
     if (one_in(6)) inputs.rf[4][static_cast<int>(below(16))] = below(5);
+    if (!is_fetch)
+      for (int lane = 0; lane < kLanes; ++lane) inputs.rf[5][lane] = any_float();
     if (!is_fetch)
       for (int lane = 0; lane < kLanes; ++lane)
         inputs.rf[3][lane] = one_in(8) ? any_float() : std::bit_cast<uint32_t>(static_cast<float>(below(4)));
@@ -393,6 +407,7 @@ TEST_P(JitLookups, LevelsAndFilters) {
   }
   for (Side* side : {&plain, &compiled}) side->begin_job();
   EXPECT_EQ(tmu::lookups_not_generated(), not_generated);
+  EXPECT_GE(compiler.statistics().lookups.functions, kWraps * kWraps * kFilters);
 }
 
 /// A driver may write other records to the same address between jobs.

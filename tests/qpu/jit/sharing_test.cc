@@ -164,7 +164,8 @@ TEST_P(Sharing, WhoHasMostGivesFirst) {
     static jit::LeaveCounts leaves{};
     const uint8_t ret = 0xc3;
     auto memory = jit::CodeMemory::copy_of({&ret, 1});
-    return std::make_shared<jit::ProgramCode>(content, *std::move(memory), jit::CodeTables(), true, leaves);
+    return std::make_shared<jit::ProgramCode>(content, *std::move(memory), jit::CodeTables(), true, leaves,
+                                              nullptr);
   };
   const size_t each = code_of(0, 100)->bytes();
   jit::CodeCache cache(10 * each);
@@ -209,7 +210,8 @@ TEST_P(Sharing, OfThoseThatBeginAlikeWhoHasMostGives) {
     static jit::LeaveCounts leaves{};
     const uint8_t ret = 0xc3;
     auto memory = jit::CodeMemory::copy_of({&ret, 1});
-    return std::make_shared<jit::ProgramCode>(content, *std::move(memory), jit::CodeTables(), true, leaves);
+    return std::make_shared<jit::ProgramCode>(content, *std::move(memory), jit::CodeTables(), true, leaves,
+                                              nullptr);
   };
   jit::CodeCache cache;
   for (uint64_t n = 0; n < 3; ++n) cache.add(code_of(n), &owners[0]);

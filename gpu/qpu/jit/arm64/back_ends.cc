@@ -17,7 +17,7 @@ const char* why_no_target() { return "there is no processor for which this was b
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): back ends that have code keep it
 std::shared_ptr<const ProgramCode> make_code(Target, const flow::Flow&, CodeContent,
-                                             const JitCompiler::Lister&, LeaveCounts&) {
+                                             const JitCompiler::Lister&, LeaveCounts&, LookupCompiler&) {
   return nullptr;
 }
 
@@ -43,6 +43,9 @@ std::vector<uint8_t> make_block_code_with(Target, const graph::Graph& graph, Pai
 
 /// All that such functions do needs an operation that has no code.
 std::vector<uint8_t> make_batch_code(Target, const graph::Graph&) { return {}; }
+
+/// Programs would call it.
+std::vector<uint8_t> make_lookup_code(Target, const graph::Graph&) { return {}; }
 
 std::vector<uint8_t> make_vertex_code(Target, const graph::Graph& graph) {
   return neon::VertexEmitter(graph).make();

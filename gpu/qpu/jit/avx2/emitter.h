@@ -8,7 +8,6 @@
 ///   memory.cc      uniforms, varyings, ports
 ///   lanes.h        moves across all lanes
 ///   general_access.cc  loads and stores of the TMU by address
-///   lookups.cc, lookup_texels.cc, lookup_blend.cc  texture lookups: code that all programs share
 ///
 /// A flag of a lane is the highest bit of a word; the flags A and B are cached as QPU registers are, and
 /// stand in the Frame while the Thread has them as bits.
@@ -23,7 +22,6 @@
 #include <vector>
 
 #include "gpu/qpu/jit/avx2/cache.h"
-#include "gpu/qpu/jit/avx2/lookups.h"
 #include "gpu/qpu/jit/code/destination.h"
 #include "gpu/qpu/jit/code/program_emitter.h"
 #include "gpu/qpu/jit/code/source.h"
@@ -199,7 +197,7 @@ class Emitter final : public ProgramEmitter {
   void launch_general(const Destination& to, const Vector& value, const Exec& exec);
   void launch_in_place(const Destination& to, const Vector& value);
   void launch_texture(const Destination& to, const Vector& value, const Exec& exec);
-  void call_later(const Destination& to, size_t value, Xbyak::Label& from, Xbyak::Label& back);
+  void call_later(const Destination& to, const Xbyak::RegExp& value, Xbyak::Label& from, Xbyak::Label& back);
   void copy_to(const Vector& value, const Reg64& base, size_t offset);
 
   // ---- general_access.cc
@@ -232,7 +230,6 @@ class Emitter final : public ProgramEmitter {
   std::vector<uint32_t> next_exit_;  // of each node of the block, the first one from it on that may leave
   const Half* half_ = nullptr;       // whose operation is emitted
   bool in_frame_ = false;            // values in flight are in the Frame: the word calls something
-  const void* const lookup_code_ = lookup_code();  // nullptr: textures are looked up by calls
   Label general_access_;
   bool uses_general_access_ = false;
 };

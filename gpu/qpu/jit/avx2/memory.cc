@@ -102,7 +102,7 @@ void Emitter::exec_to(const Reg32& to, const Exec& exec) {
 }
 
 void Emitter::commit_port(const Destination& to, const Vector& value, const Exec& exec) {
-  const bool is_texture = lookup_code_ && starts_texture(to.effect);
+  const bool is_texture = starts_texture(to.effect);
   if (writes_by_call(to) && !is_texture) return write_port_by_call(to, value, exec);
   if (starts_sfu(to.effect)) return start_sfu(sfu_operation(to.effect), value);
   const Scope scope(*this);
@@ -204,7 +204,7 @@ void Emitter::launch_general(const Destination& to, const Vector& value, const E
   Label &refused = new_label(), &done = new_label();
   jz(refused, T_NEAR);
   L(done);
-  call_later(to, offsetof(Frame, addresses), refused, done);
+  call_later(to, kFrame + offsetof(Frame, addresses), refused, done);
   data_ = {0, true};
 }
 
@@ -248,30 +248,27 @@ void Emitter::launch_in_place(const Destination& to, const Vector& value) {
       });
 }
 
-/// The same by the code of lookups.cc.
+/// By the code of the lookup; what that refuses, by a call that keeps all others.
 void Emitter::launch_texture(const Destination& to, const Vector& value, const Exec& exec) {
-  copy_to(value, kFrame, offsetof(Frame, a));
+  copy_to(value, kThread, kTexture + offsetof(tmu::TextureLookup, s));
   exec_to(r8d, exec);
   mov(word[kFrame + offsetof(Frame, exec)], r8w);
   vacate_lower_half();
-  mov(edx, launch_of(to.effect, flow_.nodes.size(), node_));
-  mov(rax, reinterpret_cast<uint64_t>(lookup_code_));
-  call(rax);
-  test(eax, eax);
+  call_lookup(to.effect);
   Label &refused = new_label(), &done = new_label();
   jz(refused, T_NEAR);
   L(done);
-  call_later(to, offsetof(Frame, a), refused, done);
+  call_later(to, kThread + (kTexture + offsetof(tmu::TextureLookup, s)), refused, done);
   data_ = configs_ = {0, true};
 }
 
-/// The write of what stands in the frame at `value`, by a call that keeps all registers, out of the way.
-void Emitter::call_later(const Destination& to, size_t value, Label& from, Label& back) {
+/// The write of what stands at `value`, by a call that keeps all registers, out of the way.
+void Emitter::call_later(const Destination& to, const Xbyak::RegExp& value, Label& from, Label& back) {
   later_in_node([this, to, value, &from, &back, cache = cache_, unifa = unifa_] {
     L(from);
     cache_ = cache;
-    for (part_ = 0; part_ < 2 && value != offsetof(Frame, a); ++part_) {
-      vmovaps(Ymm(0), in_frame(value));
+    for (part_ = 0; part_ < 2; ++part_) {
+      vmovaps(Ymm(0), yword[value + static_cast<size_t>(part_) * kPartBytes]);
       vmovaps(in_frame(offsetof(Frame, a)), Ymm(0));
     }
     call_port(to, false);

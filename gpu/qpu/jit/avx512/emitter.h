@@ -5,7 +5,6 @@
 ///   words.cc       one instruction: both halves, signals, flags, writes
 ///   memory.cc      uniforms, varyings, ports
 ///   general_access.cc  loads and stores of the TMU by address
-///   lookups.cc, lookup_texels.cc  texture lookups: code that all programs share
 ///
 /// Host registers beside those of ProgramEmitter: k1 and k2 the flags A and B; zmm7..zmm31 the QPU registers
 /// that the program uses most. All other vector and mask registers are scratch.
@@ -21,7 +20,6 @@
 #include <vector>
 
 #include "gpu/qpu/flow/flow.h"
-#include "gpu/qpu/jit/avx512/lookups.h"
 #include "gpu/qpu/jit/code/destination.h"
 #include "gpu/qpu/jit/code/program_emitter.h"
 #include "gpu/qpu/jit/code/source.h"
@@ -189,12 +187,10 @@ class Emitter final : public ProgramEmitter {
   void test_stride(uint32_t bytes);
 
   Pins pins_;
-  bool keeps_ = false;  // Frame::keeps
   Label general_access_;
   bool uses_general_access_ = false;
   uint32_t num_lookups_ = 0;  // in the code of the program
   const Opmask* exec_ = nullptr;
-  const void* const lookup_code_ = lookup_code();  // nullptr: textures are looked up by calls
   /// Nodes that write the first of two words of the default access, surely (true) or perhaps.
   std::map<uint32_t, bool> color_begins_;
   bool may_borrow_ = false;  // results may stay in pinned registers: the word calls nothing

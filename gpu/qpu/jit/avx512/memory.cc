@@ -283,9 +283,7 @@ void Emitter::pass_depth(const Destination& to, const Zmm& value, const Opmask* 
   });
 }
 
-bool Emitter::calls(const Destination& to) const {
-  return writes_by_call(to) && !(lookup_code_ && starts_texture(to.effect));
-}
+bool Emitter::calls(const Destination& to) const { return writes_by_call(to) && !starts_texture(to.effect); }
 
 void Emitter::commit_port(const Destination& to, const Zmm& value, const Opmask* exec) {
   if (const auto begins = color_begins_.find(node_);
@@ -403,15 +401,13 @@ void Emitter::launch_general(const Destination& to, const Zmm& value, const Opma
   data_ = {0, true};
 }
 
-/// By the code of lookups.cc; what that refuses, by a call that keeps all registers.
+/// By the code of the lookup; what that refuses, by a call that keeps all registers.
 void Emitter::launch_texture(const Destination& to, const Zmm& value, const Opmask* exec) {
   ++num_lookups_;
   vmovdqa64(kTemp2, value);
+  vmovdqa64(at(kTexture + offsetof(tmu::TextureLookup, s)), kTemp2);
   exec_to(r8d, exec);
-  mov(edx, launch_of(to.effect, flow_.nodes.size(), node_));
-  mov(rax, reinterpret_cast<uint64_t>(lookup_code_));
-  call(rax);
-  test(eax, eax);
+  call_lookup(to.effect);
   Label &refused = new_label(), &done = new_label();
   jz(refused, T_NEAR);
   L(done);

@@ -17,16 +17,8 @@ void Emitter::pin_registers() {
   std::stable_sort(ranked.begin(), ranked.end(), [this](Register a, Register b) {
     return flow_.registers[a].weight > flow_.registers[b].weight;
   });
-  // Those of bilinear lookups last.
-  constexpr int kOthers = kNumPinned - Lookups::kNumKept;
-  const auto zmm = [](int n) {
-    const int beside = kFirstPinned + n;
-    if (n >= kOthers) return Lookups::kFirstKept + n - kOthers;
-    return beside < Lookups::kFirstKept ? beside : beside + Lookups::kNumKept;
-  };
   const int count = std::min(static_cast<int>(ranked.size()), kNumPinned);
-  for (int n = 0; n < count; ++n) pins_[ranked[static_cast<size_t>(n)]].zmm = zmm(n);
-  keeps_ = count > kOthers;
+  for (int n = 0; n < count; ++n) pins_[ranked[static_cast<size_t>(n)]].zmm = kFirstPinned + n;
   for (Register r = 0; r < kNumRegisters; ++r) pins_[r].written = flow_.registers[r].writes != 0;
 }
 
@@ -92,7 +84,6 @@ void Emitter::load_first_state(const RegisterSet& live) {
 void Emitter::load_registers(const RegisterSet& live) {
   kmovw(kFlagA, word[kThread + offsetof(Thread, flag_a)]);
   kmovw(kFlagB, word[kThread + offsetof(Thread, flag_b)]);
-  mov(dword[kFrame + offsetof(Frame, keeps)], keeps_);
   for (Register r = 0; r < kNumRegisters; ++r) {
     if (pins_[r].zmm < 0) continue;
     const Zmm reg(pins_[r].zmm);

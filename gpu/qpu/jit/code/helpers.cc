@@ -1,6 +1,10 @@
 #include "gpu/qpu/jit/code/helpers.h"
 
+#include <utility>
+
+#include "gpu/qpu/jit/code/lookup_compiler.h"
 #include "gpu/qpu/run/ports.h"
+#include "gpu/tmu/lookup/unit.h"
 
 namespace v3d::qpu::jit {
 
@@ -33,6 +37,24 @@ uint32_t write_to_port(Frame* frame, uint32_t effect, uint32_t takes_uniform, ui
   const Port port = {static_cast<Effect>(effect), takes_uniform != 0, static_cast<uint8_t>(waddr)};
   keep_exceptions(frame, [&] { frame->error = write_port(*frame->thread, port, frame->a, frame->exec); });
   return frame->error != nullptr || frame->exception;
+}
+
+namespace {
+
+void find_code(LookupCompiler& lookups, const Thread& t) {
+  const tmu::LookupKind* const kind = t.tmu->kind_without_code();
+  if (kind == nullptr) return;
+  if (auto made = lookups.code_of(*kind, t.memory.host(0)))
+    t.tmu->set_code(std::move(made->code), made->cost);
+}
+
+}  // namespace
+
+uint32_t start_lookup(Frame* frame, uint32_t effect, uint32_t takes_uniform, uint32_t waddr) {
+  if (write_to_port(frame, effect, takes_uniform, waddr) != 0) return 1;
+  if (frame->lookups != nullptr && frame->thread->tmu != nullptr)
+    keep_exceptions(frame, [&] { find_code(*frame->lookups, *frame->thread); });
+  return static_cast<bool>(frame->exception);
 }
 
 namespace {

@@ -16,6 +16,10 @@ void evaluate_active(Frame* frame, AluFn alu, FlagFn flag);
 /// @return 0, or 1 if the thread hangs: see Frame::error
 uint32_t write_to_port(Frame* frame, uint32_t effect, uint32_t takes_uniform, uint32_t waddr);
 
+/// The same for those that start texture lookups. Those that follow with the same plan have code then, if it
+/// can.
+uint32_t start_lookup(Frame* frame, uint32_t effect, uint32_t takes_uniform, uint32_t waddr);
+
 /// The same for writes to the tile buffer.
 uint32_t write_to_tlb(Frame* frame, uint32_t takes_uniform);
 

@@ -72,14 +72,15 @@ const char* name(CodeExit::Why why) {
 }
 
 ProgramCode::ProgramCode(CodeContent content, CodeMemory memory, CodeTables tables, bool complete,
-                         LeaveCounts& leaves)
+                         LeaveCounts& leaves, LookupCompiler* lookups)
     : content_(std::move(content)),
       memory_(std::move(memory)),
       tables_(std::move(tables)),
       entry_at_(index_of(tables_.entries)),
       start_(find_start()),
       complete_(complete),
-      leaves_(leaves) {}
+      leaves_(leaves),
+      lookups_(lookups) {}
 
 size_t ProgramCode::bytes() const {
   return sizeof(*this) + memory_.host_bytes() + content_.words.size() * sizeof(uint64_t) +
@@ -145,13 +146,13 @@ const CodeEntry* ProgramCode::find_entry(const Thread& t, GpuAddr entry) const {
 
 namespace {
 
-void begin_frame(Frame& frame, GpuAddr entry, bool starts) {
+void begin_frame(Frame& frame, GpuAddr entry, bool starts, LookupCompiler* lookups) {
   frame.entry = entry;
   frame.error = nullptr;
   frame.locked_accesses = 0;
   frame.forgets_registers = starts;
   frame.plain = 0;
-  frame.levels.guesses[0] = frame.levels.guesses[1] = frame.levels.to_channels = 0;
+  frame.lookups = lookups;
 }
 
 /// From `place` of the code to an exit. @return  its number
@@ -221,7 +222,7 @@ HostProgram::Leave ProgramCode::run(Thread& t, GpuAddr entry) const {
   if (!at) return {Leave::Why::kElsewhere};
   Run run(*this);
   Frame& frame = run.frame;
-  begin_frame(frame, entry, false);
+  begin_frame(frame, entry, false, lookups_);
   place_uniforms(t, frame);
   const CodeExit& exit = tables_.exits[enter(memory_.begin(), memory_.begin() + at->offset, t, frame, run)];
   return leave(exit, t, frame);
@@ -238,7 +239,7 @@ class StartingThreads final : public HostSeries, public HostRun {
     function_ = function == 0 ? nullptr : code.memory_.begin() + function;
     last_entry_ = nullptr;
     memory_ = nullptr;
-    begin_frame(frame_, entry, true);
+    begin_frame(frame_, entry, true, code.lookups_);
   }
 
   HostProgram::Leave start(Thread& t) override {

@@ -16,6 +16,7 @@
 
 namespace v3d::qpu::jit {
 
+class LookupCompiler;
 struct Frame;
 
 /// What a program is compiled from.
@@ -94,8 +95,10 @@ struct CodeTables {
 
 class ProgramCode : public HostProgram {
  public:
-  /// @param leaves  counts; outlives the code
-  ProgramCode(CodeContent content, CodeMemory memory, CodeTables tables, bool complete, LeaveCounts& leaves);
+  /// @param leaves   counts; outlives the code
+  /// @param lookups  the same; null: they are done by the interpreter's function
+  ProgramCode(CodeContent content, CodeMemory memory, CodeTables tables, bool complete, LeaveCounts& leaves,
+              LookupCompiler* lookups);
 
   Leave run(Thread& thread, GpuAddr entry) const override;
   bool matches(Memory memory, GpuAddr entry) const override;
@@ -127,6 +130,7 @@ class ProgramCode : public HostProgram {
   const CodeEntry* const start_;  ///< for threads that have executed nothing; may be null
   const bool complete_;
   LeaveCounts& leaves_;
+  LookupCompiler* const lookups_;
 };
 
 }  // namespace v3d::qpu::jit

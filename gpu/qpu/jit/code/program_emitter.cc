@@ -97,6 +97,7 @@ void ProgramEmitter::emit(CodeTables& made) {
   }
   if (!later_.empty()) made_->marks.push_back({getSize(), flow::kNowhere});
   emit_routines();
+  emit_lookups();
   emit_constants();
 }
 
@@ -538,7 +539,7 @@ void ProgramEmitter::call_port(const Destination& to, bool takes_uniform) {
     mov(esi, static_cast<uint32_t>(to.effect));
     mov(edx, takes_uniform);
     mov(ecx, to.waddr);
-    call_function(write_to_port);
+    starts_texture(to.effect) ? call_function(start_lookup) : call_function(write_to_port);
   }
   words_ += takes_uniform;
   test(eax, eax);

@@ -101,6 +101,10 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   void call_port(const Destination& to, bool takes_uniform);
   /// Leaves edx changed.
   void whole_quads_of_ecx();
+  /// A texture lookup, for the lanes of r8d, whose S and other parameters stand where the thread has them.
+  /// Changes the first half of the vectors of AVX2, or 2, 3, 4 and 6 of AVX-512. @return  the host's equal
+  /// flag: it was refused, with nothing done; vectors behind the third are as they were then
+  void call_lookup(Effect effect);
   /// Adds Frame::a to the words at Frame::addresses for the lanes of r8d, of which there is one at least. The
   /// words before go to Frame::b. Changes eax, ecx, edx, esi and r8d.
   void emit_lane_sums();
@@ -178,6 +182,13 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   void land_sfu_result();
   void emit_block_exit(const flow::Block& block, uint32_t number);
   void emit_branch(const flow::Block& block, uint32_t number);
+  // lookup_entry.cc
+  void emit_lookups();
+  void compare_plan(Label& other);
+  void find_room_for_words(Label& none);
+  void find_lanes_of_lookup();
+  void end_lookup();
+
   void emit_jump_to(uint32_t block, bool lands, uint32_t behind);
   void jump_unless_taken(const Branch& b, Label& other);
   void check_uniforms(const flow::Block& block);
@@ -208,7 +219,8 @@ class ProgramEmitter : public Xbyak::CodeGenerator {
   };
   std::vector<Later> later_;
   std::vector<std::unique_ptr<Label>> labels_;
-  Label exit_, end_;
+  Label exit_, end_, lookup_;
+  bool uses_lookups_ = false;
 
   // The current node
   uint32_t paid_ = 0;        // instructions of the block, taken from the budget at its start

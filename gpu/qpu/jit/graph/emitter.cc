@@ -23,9 +23,9 @@ constexpr uint32_t kHostMode = 0x1f80, kFlushing = kHostMode | 1 << 15 | 1 << 6,
 GraphEmitter::GraphEmitter(const graph::Graph& graph, Width width, int units, void* buffer, size_t bytes)
     : Xbyak::CodeGenerator(bytes, buffer),
       RegisterScan(graph, units),
-      wide_(width != Width::kAvx2),
+      wide_(width == Width::kAvx512 || width == Width::kAvx512Pairs),
       are_pairs_(width == Width::kAvx512Pairs),
-      parts_(width == Width::kAvx512 ? 1 : 2),
+      parts_(width == Width::kAvx512 || width == Width::kAvx2Halves ? 1 : 2),
       bytes_of_part_(wide_ ? kLaneBytes : kLaneBytes / 2),
       zero_is_loose_(loose_zeros(graph)) {}
 

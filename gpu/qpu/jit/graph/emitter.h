@@ -1,8 +1,9 @@
 /// A GraphEmitter makes a function of the host of a graph: for AVX-512, where a value is one register, or for
-/// AVX2, where it is two. Of AVX-512 it may be two as well, of two instances of the graph side by side. What
-/// the function is of, and what it reaches, its kinds say: runs of VideoCore IV's instructions
-/// (run_emitter.h), blocks of fragments (block_emitter.h), batches of vertices (vertex_emitter.h) and of
-/// dispatches (batch_emitter.h).
+/// AVX2, where it is two, or one of half a value, of functions that do both halves one after the other. Of
+/// AVX-512 it may be two as well, of two instances of the graph side by side. What the function is of, and
+/// what it reaches, its kinds say: runs of VideoCore IV's instructions (run_emitter.h), blocks of fragments
+/// (block_emitter.h), batches of vertices (vertex_emitter.h) and of dispatches (batch_emitter.h), texture
+/// lookups (lookup_emitter.h).
 #pragma once
 
 #include <xbyak/xbyak.h>
@@ -20,7 +21,8 @@
 
 namespace v3d::qpu::jit {
 
-enum class Width : uint8_t { kAvx512, kAvx512Pairs, kAvx2 };
+/// Halves: without operations that pick lanes of others than their quads.
+enum class Width : uint8_t { kAvx512, kAvx512Pairs, kAvx2, kAvx2Halves };
 
 /// Whether the processor's gathers of AVX2 take longer than a load for each lane.
 bool gathers_are_slow();
@@ -63,6 +65,7 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   Xbyak::Address slot(int n, int part) const;
   bool is_word(Id id) const;
   bool is_everywhere(Id id) const;
+  bool are_halves() const { return !wide_ && parts_ == 1; }
   void load(int unit, Id id) override;
   void save(int unit, int n) override;
   /// All of them, around a call, in the frame. @param pushed  bytes since the frame was made

@@ -19,7 +19,7 @@ inline constexpr Xbyak::Reg64 kThread(Xbyak::Operand::RBX),
     kMemory(Xbyak::Operand::R14);  // the host's address of 0
 /// Of blocks with lookups: the host's address of half the address space, as indices have a sign.
 inline constexpr Xbyak::Reg64 kMiddleOfMemory(Xbyak::Operand::R9);
-inline constexpr Xbyak::Reg64 kTextures(Xbyak::Operand::R8);  // a BlockTexture each
+inline constexpr Xbyak::Reg64 kTextures(Xbyak::Operand::R8);  // a tmu::TextureData each
 
 /// Of AVX-512: the lanes that a gather has left.
 inline const Xbyak::Opmask kLanesLeft(3);

@@ -43,8 +43,9 @@ void GraphEmitter::lanes_of_gather(Id mask) {
     const Last lanes = last_operand(mask);
     const int first = lanes.unit;
     first >= 0 ? vmovaps(scratch(0), vector(first, 0)) : vmovaps(scratch(0), memory_of(mask, 0, true));
-    first >= 0 ? vandps(scratch(0), scratch(0), vector(first, 1))
-               : vandps(scratch(0), scratch(0), memory_of(mask, 1, true));
+    if (parts_ == 2)
+      first >= 0 ? vandps(scratch(0), scratch(0), vector(first, 1))
+                 : vandps(scratch(0), scratch(0), memory_of(mask, 1, true));
     return vmovmskps(kLanesOfBoth, scratch(0));
   }
   for (int p = 0; p < parts_; ++p) {

@@ -157,14 +157,15 @@ void GraphEmitter::lookup_data() {
 Xbyak::Address GraphEmitter::texture_word(const Node& node, bool spreads) {
   const uint32_t texture = node.immediate / tmu::kTextureWords, n = node.immediate % tmu::kTextureWords;
   const Xbyak::RegExp at =
-      kTextures + offset_of(texture * sizeof(BlockTexture) + n * sizeof(BlockTexture::words[0]));
+      kTextures + offset_of(texture * sizeof(tmu::TextureData) + n * sizeof(tmu::TextureData::words[0]));
   return spreads && wide_ ? ptr_b[at] : ptr[at];
 }
 
 /// Of each lane's level, of which the lowest four bits count.
 void GraphEmitter::level_word(const Node& node) {
   const uint32_t texture = node.immediate / tmu::kLevelWords, n = node.immediate % tmu::kLevelWords;
-  const size_t at = texture * sizeof(BlockTexture) + offsetof(BlockTexture, levels) + n * sizeof(Lanes);
+  const size_t at =
+      texture * sizeof(tmu::TextureData) + offsetof(tmu::TextureData, levels) + n * sizeof(Lanes);
   const int index = in_register(node.operands[0]), to = result(node, true);
   if (wide_) {
     for (int p = 0; p < parts_; ++p)
@@ -192,7 +193,7 @@ void GraphEmitter::pick_lanes(const Node& node) {
 /// Of AVX2.
 void GraphEmitter::pick_lanes(int to, int part, int index, const Xbyak::Operand& low,
                               const Xbyak::Operand& high) {
-  const Ymm from(2 * index + part), d(2 * to + part), upper(scratch(0).getIdx()),
+  const Ymm from(vector(index, part).getIdx()), d(vector(to, part).getIdx()), upper(scratch(0).getIdx()),
       chooses(scratch(1).getIdx());
   vpermd(d, from, low);
   vpermd(upper, from, high);

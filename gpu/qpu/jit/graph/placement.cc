@@ -6,10 +6,16 @@
 
 namespace v3d::qpu::jit {
 
+constexpr int kScratchOfHalves = 6;
+
+/// Functions of halves are called with what stands in the upper half of the vectors, and have their scratch
+/// registers below it.
 GraphEmitter::Vector GraphEmitter::vector(int unit, int part) const {
+  if (are_halves()) return Vector(Xbyak::Operand::YMM, unit < kScratchOfHalves ? unit : unit + 2);
   return Vector(wide_ ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, parts_ * unit + part);
 }
 GraphEmitter::Vector GraphEmitter::scratch(int n) const {
+  if (are_halves()) return Vector(Xbyak::Operand::YMM, kScratchOfHalves + n);
   return wide_ ? Vector(Xbyak::Operand::ZMM, 30 + n) : Vector(Xbyak::Operand::YMM, 14 + n);
 }
 
@@ -91,6 +97,7 @@ void GraphEmitter::mask_to(const Xbyak::Reg32& to, Id mask) {
     return;
   }
   vmovmskps(to, vector(from, 0));
+  if (are_halves()) return;
   vmovmskps(eax, vector(from, 1));
   shl(eax, 8);
   or_(to, eax);

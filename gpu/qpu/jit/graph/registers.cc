@@ -1,5 +1,6 @@
 #include "gpu/qpu/jit/graph/registers.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -146,7 +147,10 @@ int RegisterScan::new_unit() {
   for (int unit = 0; unit < num_units_; ++unit) {
     if (locked_ >> unit & 1) continue;
     const Id id = held_[static_cast<size_t>(unit)];
-    if (id == kNoNode) return unit;
+    if (id == kNoNode) {
+      num_used_ = std::max(num_used_, unit + 1);
+      return unit;
+    }
     const uint32_t next = uses_.next(id);
     if (best >= 0 && next <= latest) continue;
     best = unit;

@@ -90,6 +90,7 @@ class RegisterScan {
   std::array<Id, kMostUnits> held_;  // by unit
   uint32_t locked_ = 0;              // units of operands of the node
   const int num_units_;
+  int num_used_ = 0;  // the first so many units held something
   int num_slots_ = 0;
   std::map<uint32_t, int> kept_;  // slots, by number
 

@@ -160,8 +160,8 @@ Emitter::Memory BlockEmitter::home_of(const Node& node) {
   if (node.op == Op::kUniformWord) return {kUniformWords, offset};
   if (node.op == Op::kTextureWord) {
     const uint32_t texture = node.immediate / tmu::kTextureWords, n = node.immediate % tmu::kTextureWords;
-    return {kTextures,
-            static_cast<int64_t>(texture * sizeof(BlockTexture) + n * sizeof(BlockTexture::words[0]))};
+    return {kTextures, static_cast<int64_t>(texture * sizeof(tmu::TextureData) +
+                                            n * sizeof(tmu::TextureData::words[0]))};
   }
   return {kCoefficients, static_cast<int64_t>(offsetof(BlockCoefficients, c)) + offset};
 }
@@ -358,8 +358,8 @@ void BlockEmitter::level_word(const Node& node) {
   locked_ |= 1u << levels;
   const int to = result(node, true);
   move(Way::kLoad, levels,
-       {kTextures, static_cast<int64_t>(texture * sizeof(BlockTexture) + offsetof(BlockTexture, levels) +
-                                        n * sizeof(Lanes))});
+       {kTextures, static_cast<int64_t>(texture * sizeof(tmu::TextureData) +
+                                        offsetof(tmu::TextureData, levels) + n * sizeof(Lanes))});
   spread(scratch(0), kLevel);
   spread(scratch(1), kToBytes);
   spread(scratch(2), kBytes);

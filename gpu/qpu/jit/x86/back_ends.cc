@@ -25,6 +25,7 @@
 #include "gpu/qpu/jit/code/program_emitter.h"
 #include "gpu/qpu/jit/graph/batch_emitter.h"
 #include "gpu/qpu/jit/graph/block_emitter.h"
+#include "gpu/qpu/jit/graph/lookup_emitter.h"
 #include "gpu/qpu/jit/graph/run_emitter.h"
 #include "gpu/qpu/jit/graph/vertex_emitter.h"
 
@@ -120,7 +121,8 @@ std::vector<uint8_t> code_of(const graph::Graph& graph, Width width, Arguments..
 }  // namespace
 
 std::shared_ptr<const ProgramCode> make_code(Target target, const flow::Flow& flow, CodeContent content,
-                                             const JitCompiler::Lister& list, LeaveCounts& leaves) {
+                                             const JitCompiler::Lister& list, LeaveCounts& leaves,
+                                             LookupCompiler& lookups) {
   std::unique_ptr<uint8_t[]> buffer;
   std::unique_ptr<ProgramEmitter> emitter;
   CodeTables tables;
@@ -138,7 +140,7 @@ std::shared_ptr<const ProgramCode> make_code(Target target, const flow::Flow& fl
   std::optional<CodeMemory> memory = CodeMemory::copy_of(code);
   if (!memory) return nullptr;
   return std::make_shared<ProgramCode>(std::move(content), *std::move(memory), std::move(tables),
-                                       flow.complete, leaves);
+                                       flow.complete, leaves, &lookups);
 }
 
 namespace {
@@ -181,6 +183,14 @@ std::vector<uint8_t> make_batch_code(Target target, const graph::Graph& graph) {
   const Width width = width_of(target);
   const size_t chains = width == Width::kAvx512 ? kChainsOfAvx512 : kChainsOfAvx2;
   return code_of<BatchEmitter>(graph::interleaved(graph, chains), width);
+}
+
+std::vector<uint8_t> make_lookup_code(Target target, const graph::Graph& graph) {
+  if (target == Target::kAvx512) return code_of<LookupEmitter>(graph, Width::kAvx512);
+  const std::vector<graph::Node>& nodes = graph.nodes();
+  const bool picks = std::any_of(nodes.begin(), nodes.end(),
+                                 [](const graph::Node& n) { return n.op == graph::Op::kPickLanes; });
+  return code_of<LookupEmitter>(graph, picks ? Width::kAvx2 : Width::kAvx2Halves);
 }
 
 std::vector<uint8_t> make_vertex_code(Target target, const graph::Graph& graph) {
