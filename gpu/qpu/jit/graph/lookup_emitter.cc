@@ -20,7 +20,6 @@ constexpr int kUnitsOfAvx512 = 30, kUnitsOfAvx2 = 7, kUnitsOfHalves = 14;
 const Reg64 kHalf(Xbyak::Operand::RDI);
 const Reg64 kOut(Xbyak::Operand::R10);
 constexpr int kHalfBytes = kLaneBytes / 2;
-const Opmask kLanesLeft(3);
 constexpr bool is_free_of_avx512(int n) { return n >= 2 && n <= 6; }
 constexpr bool is_free_of_avx2(int n) { return n < 8; }
 /// Of AVX-512: masks of programs that values of graphs use, and where they stand meanwhile.
