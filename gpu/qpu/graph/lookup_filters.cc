@@ -53,7 +53,10 @@ bool LookupNodes::is_of_halves() const {
   return kind_.texels == LookupKind::Texels::kPacked && kind_.packing.number == tmu::Number::kHalf;
 }
 
-bool LookupNodes::wants_floats() const { return kind_.wide || kind_.levels == LookupKind::Levels::kLinear; }
+/// Or halves alone, of what is not blended before.
+bool LookupNodes::wants_floats() const {
+  return kind_.wide || kind_.levels == LookupKind::Levels::kLinear || kind_.most_probes > 1;
+}
 LookupNodes::Channels LookupNodes::nearest_bytes(Value address) {
   const Value v = texel(address);
   Channels result = none();
