@@ -119,7 +119,8 @@ TEST(Lookups, ReadTwoWordsSideBySideOfFourHalves) {
   std::string why;
   const std::string text = std::string(kCoordinates) + kLookup + kLoads + kColor;
   LookupKind kind = kind_of(LookupKind::Filter::kLinear);
-  kind.texels = LookupKind::Texels::kHalf;
+  kind.texels = LookupKind::Texels::kPacked;
+  kind.packing = {tmu::Number::kHalf, {{0, 16}, {16, 16}, {32, 16}, {48, 16}}};
   kind.in_float = true;
   kind.log2_bytes = 3;
   const auto block = graph_of(text, {kind}, &why);
