@@ -66,8 +66,8 @@ inline typename HostPart<V>::type part_of(const V& v, size_t n) {
   return part;
 }
 
-/// The value in all lanes, with all its bits. It is put together from parts: GCC 12 stores whole vectors that
-/// are constants element by element, where parts of them are wanted, and the host waits for these to load one.
+/// The value in all lanes, with all its bits, put together from parts: where parts of a constant are wanted,
+/// GCC 12 stores it element by element, and the host waits for all of them before it loads a part.
 template <typename V, typename Element>
 inline V splat_parts(Element v) {
   typedef typename HostPart<V>::type Part;
