@@ -110,7 +110,7 @@ class Camp(siege.Siege):
     def __init__(self, build, folder, victims, guard, tally, captures, hang=HANG):
         self.hang = hang
         self.captures, self.guard, self.tally = captures, guard, tally
-        self.attacker_limits = limits.for_attackers(build.sanitized())
+        self.attacker_limits = limits.for_attackers(build.sanitizer())
         self.seen = 0.0  # until when rounds of victims are in the tally
         super().__init__(build, folder, victims=victims)
         self.dead = DeadJobs(self.daemon.socket, tally)
