@@ -23,9 +23,9 @@ Quartet load_element(const void* from) {
   // GCC 12 puts smaller loads together in memory, where the host waits for all of them.
   if constexpr (kWords == 2) {
     typedef uint64_t Pair __attribute__((vector_size(16)));
-    Pair element = {};
-    std::memcpy(&element[0], from, sizeof(element[0]));
-    return reinterpret_cast<Quartet>(element);
+    uint64_t words;
+    std::memcpy(&words, from, sizeof(words));
+    return reinterpret_cast<Quartet>(Pair{words, 0});
   }
 #if defined(__AVX512VL__)
   if constexpr (kWords == 3) return reinterpret_cast<Quartet>(_mm_maskz_loadu_epi32((1 << kWords) - 1, from));
