@@ -15,7 +15,6 @@
 namespace v3d::qpu::jit {
 namespace {
 
-using Xbyak::Opmask;
 using Xbyak::Reg64;
 using Xbyak::Xmm;
 using Xbyak::Ymm;
@@ -32,8 +31,6 @@ const std::array<Reg64, 4> kWordAddresses = {Reg64(Xbyak::Operand::RBX), Reg64(X
                                              Reg64(Xbyak::Operand::R13), Reg64(Xbyak::Operand::R14)};
 /// LoopAddresses::lines() that are, a bit each.
 const Reg64 kLines(Xbyak::Operand::R15);
-
-constexpr int kStoredAddresses = kOperands, kStoredWords = kOperands + kLaneBytes;
 
 }  // namespace
 
@@ -233,14 +230,6 @@ void BatchEmitter::first_address(int address, uint32_t offset) {
   vmovd(eax, Xmm(vector(address, 0).getIdx()));
   if (offset != 0) add(eax, offset);
   movsxd(rax, eax);
-}
-
-/// A part of the addresses to the first scratch register.
-void BatchEmitter::moved(int part, int address, uint32_t offset) {
-  if (offset == 0)
-    vmovaps(scratch(0), vector(address, part));
-  else
-    vpaddd(scratch(0), vector(address, part), constant(offset));
 }
 
 /// The unit of a mask. @return  below 0: it holds in all lanes
@@ -443,34 +432,6 @@ void BatchEmitter::store_memory(const Node& node) {
   scatter_words(node, address, data);
   L(done);
   consume(node);
-}
-
-/// In the order of lanes, where addresses are equal.
-void BatchEmitter::scatter_words(const Node& node, int address, int data) {
-  mask_to(edx, node.operands[2]);
-  if (wide_) {
-    moved(0, address, node.immediate);
-    kmovw(kLanesLeft, edx);
-    vpscatterdd(ptr[kMiddleOfMemory + Zmm(scratch(0).getIdx())] | kLanesLeft, Zmm(data));
-    return;
-  }
-  for (int p = 0; p < parts_; ++p) {
-    moved(p, address, node.immediate);
-    vmovaps(ptr[rsp + kStoredAddresses + 32 * p], scratch(0));
-    vmovaps(ptr[rsp + kStoredWords + 32 * p], vector(data, p));
-  }
-  Xbyak::Label next, done;
-  test(edx, edx);
-  jz(done);
-  L(next);
-  bsf(ecx, edx);
-  movsxd(rax, dword[rsp + rcx * 4 + kStoredAddresses]);
-  mov(r10d, dword[rsp + rcx * 4 + kStoredWords]);
-  mov(dword[kMiddleOfMemory + rax], r10d);
-  lea(eax, ptr[rdx - 1]);
-  and_(edx, eax);
-  jnz(next);
-  L(done);
 }
 
 void BatchEmitter::own_data() {

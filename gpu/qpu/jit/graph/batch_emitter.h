@@ -54,9 +54,7 @@ class BatchEmitter final : public GraphEmitter {
   void is_one(int address, int lanes, Xbyak::Label& other);
   void first_address(int address, uint32_t offset);
   std::vector<Xbyak::Reg64> saved() const;
-  void moved(int part, int address, uint32_t offset);
   void gather_words(const Node& node, int address, int lanes, int to);
-  void scatter_words(const Node& node, int address, int data);
 
   Xbyak::Label other_way_;  // for a thread
   Xbyak::Label again_, leave_;

@@ -164,6 +164,8 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   void load_from_table(const Vector& to, const Vector& indices, const Xbyak::Reg64& table);
   void load_pairs(const Vector& first, const Vector& second, const Vector& from, int offset);
   void partial_gathers();
+  void moved(int part, int address, uint32_t offset);
+  void scatter_words(const Node& node, int address, int data);
 
   // ---- lookup_operations.cc
   void lookup_data();

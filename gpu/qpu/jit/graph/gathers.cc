@@ -1,5 +1,5 @@
 /// @file Code of gathers from memory: one instruction for a vector or, where that is slow and all lanes take
-/// part, a load for each lane.
+/// part, a load for each lane. Stores of lanes to memory are here, too.
 
 #include <xbyak/xbyak_util.h>
 
@@ -22,6 +22,8 @@ Opmask lanes_of_part(int part) { return Opmask(kLanesOfGather.getIdx() + 2 * par
 /// Of AVX2: a bit for each lane of a part that takes part in both.
 const Xbyak::Reg32 kLanesOfBoth(Xbyak::Operand::R10);
 constexpr uint32_t kWholePart = 0xff;
+
+constexpr int kStoredAddresses = kOperands, kStoredWords = kOperands + kLaneBytes;
 
 constexpr uint8_t kEvenWords = 0x88, kOddWords = 0xdd;
 
@@ -195,6 +197,43 @@ void GraphEmitter::partial_gathers() {
     gather_by_host(partial.gather);
     jmp(partial.back, T_NEAR);
   }
+}
+
+/// A part of the addresses to the first scratch register.
+void GraphEmitter::moved(int part, int address, uint32_t offset) {
+  if (offset == 0)
+    vmovaps(scratch(0), vector(address, part));
+  else
+    vpaddd(scratch(0), vector(address, part), constant(offset));
+}
+
+/// In the order of lanes, where addresses are equal. Changes eax, ecx and edx.
+/// @param address, data  the units of the node's first two operands
+void GraphEmitter::scatter_words(const Node& node, int address, int data) {
+  mask_to(edx, node.operands[2]);
+  if (wide_) {
+    moved(0, address, node.immediate);
+    kmovw(kLanesLeft, edx);
+    vpscatterdd(ptr[kMiddleOfMemory + Zmm(scratch(0).getIdx())] | kLanesLeft, Zmm(data));
+    return;
+  }
+  for (int p = 0; p < parts_; ++p) {
+    moved(p, address, node.immediate);
+    vmovaps(ptr[rsp + kStoredAddresses + bytes_of_part_ * p], scratch(0));
+    vmovaps(ptr[rsp + kStoredWords + bytes_of_part_ * p], vector(data, p));
+  }
+  Xbyak::Label next, done;
+  test(edx, edx);
+  jz(done);
+  L(next);
+  bsf(ecx, edx);
+  movsxd(rax, dword[rsp + rcx * 4 + kStoredAddresses]);
+  mov(ecx, dword[rsp + rcx * 4 + kStoredWords]);
+  mov(dword[kMiddleOfMemory + rax], ecx);
+  lea(eax, ptr[rdx - 1]);
+  and_(edx, eax);
+  jnz(next);
+  L(done);
 }
 
 }  // namespace v3d::qpu::jit

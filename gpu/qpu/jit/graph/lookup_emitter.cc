@@ -10,9 +10,6 @@ namespace {
 
 using Xbyak::Opmask;
 using Xbyak::Reg64;
-using Xbyak::Xmm;
-using Xbyak::Ymm;
-using Xbyak::Zmm;
 
 constexpr int kUnitsOfAvx512 = 30, kUnitsOfAvx2 = 7, kUnitsOfHalves = 14;
 
@@ -24,8 +21,6 @@ constexpr bool is_free_of_avx512(int n) { return n >= 2 && n <= 6; }
 constexpr bool is_free_of_avx2(int n) { return n < 8; }
 /// Of AVX-512: masks of programs that values of graphs use, and where they stand meanwhile.
 constexpr int kFirstMask = 1, kLastMask = 5, kMasks = kOperands;
-
-constexpr int kStoredAddresses = kOperands, kStoredWords = kOperands + kLaneBytes;
 
 int units_of(Width width) {
   if (width == Width::kAvx2) return kUnitsOfAvx2;
@@ -132,42 +127,8 @@ void LookupEmitter::store_output(const Node& node) {
   consume(node);
 }
 
-/// A part of the addresses to the first scratch register.
-void LookupEmitter::moved(int part, int address, uint32_t offset) {
-  if (offset == 0)
-    vmovaps(scratch(0), vector(address, part));
-  else
-    vpaddd(scratch(0), vector(address, part), constant(offset));
-}
-
-/// In the order of lanes, where addresses are equal.
 void LookupEmitter::store_memory(const Node& node) {
-  const auto [addresses, data, lanes] = node.operands;
-  const int address = in_register(addresses), from = in_register(data);
-  mask_to(edx, lanes);
-  if (wide_) {
-    moved(0, address, node.immediate);
-    kmovw(kLanesLeft, edx);
-    vpscatterdd(ptr[kMiddleOfMemory + Zmm(scratch(0).getIdx())] | kLanesLeft, Zmm(from));
-    return consume(node);
-  }
-  for (int p = 0; p < parts_; ++p) {
-    moved(p, address, node.immediate);
-    vmovaps(ptr[rsp + kStoredAddresses + kHalfBytes * p], scratch(0));
-    vmovaps(ptr[rsp + kStoredWords + kHalfBytes * p], vector(from, p));
-  }
-  Xbyak::Label next, done;
-  test(edx, edx);
-  jz(done);
-  L(next);
-  bsf(ecx, edx);
-  movsxd(rax, dword[rsp + rcx * 4 + kStoredAddresses]);
-  mov(r10d, dword[rsp + rcx * 4 + kStoredWords]);
-  mov(dword[kMiddleOfMemory + rax], r10d);
-  lea(eax, ptr[rdx - 1]);
-  and_(edx, eax);
-  jnz(next);
-  L(done);
+  scatter_words(node, in_register(node.operands[0]), in_register(node.operands[1]));
   consume(node);
 }
 

@@ -31,7 +31,6 @@ class LookupEmitter final : public GraphEmitter {
   void pixel(const Node& node);
   void store_output(const Node& node);
   void store_memory(const Node& node);
-  void moved(int part, int address, uint32_t offset);
 
   Xbyak::Label keep_, body_;
   size_t keep_at_ = 0;
