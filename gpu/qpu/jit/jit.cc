@@ -163,9 +163,9 @@ Statistics JitCompiler::statistics() const {
 std::string to_string(const Statistics& s) {
   if (!s.compiles_programs)
     return "QPU programs of V3D 4.2 and 7.1 are interpreted but for blocks of fragments and batches of "
-           "vertices: no compiler makes other code of them for this processor; " +
+           "vertices and dispatches: no compiler makes other code of them for this processor; " +
            FragmentCompiler::text_of(s.blocks) + "; " + VertexFunctions::text_of(s.vertices) + "; " +
-           to_string(s.vc4);
+           BatchFunctions::text_of(s.batches) + "; " + to_string(s.vc4);
   std::string text = absl::StrFormat("%d QPU programs compiled: %d instructions, %d KiB, %.1f ms",
                                      s.programs[static_cast<size_t>(Outcome::kCompiled)], s.instructions,
                                      s.code_bytes >> 10, s.seconds * 1e3);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "gpu/qpu/jit/neon/batch_emitter.h"
 #include "gpu/qpu/jit/neon/block_emitter.h"
 #include "gpu/qpu/jit/neon/run_emitter.h"
 #include "gpu/qpu/jit/neon/vertex_emitter.h"
@@ -27,7 +28,7 @@ const char* operation_without_code(Target, const graph::Graph& graph) {
   const auto& nodes = graph.nodes();
   const auto found = std::find_if(nodes.begin(), nodes.end(), [](const graph::Node& node) {
     return !neon::RunEmitter::has_code(node) && !neon::BlockEmitter::has_code(node) &&
-           !neon::VertexEmitter::has_code(node);
+           !neon::VertexEmitter::has_code(node) && !neon::BatchEmitter::has_code(node);
   });
   return found == nodes.end() ? nullptr : graph::info(found->op).text;
 }
@@ -41,8 +42,9 @@ std::vector<uint8_t> make_block_code_with(Target, const graph::Graph& graph, Pai
   return neon::BlockEmitter(graph).make();
 }
 
-/// All that such functions do needs an operation that has no code.
-std::vector<uint8_t> make_batch_code(Target, const graph::Graph&) { return {}; }
+std::vector<uint8_t> make_batch_code(Target, const graph::Graph& graph) {
+  return neon::BatchEmitter(graph).make();
+}
 
 /// Programs would call it.
 std::vector<uint8_t> make_lookup_code(Target, const graph::Graph&) { return {}; }

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <set>
 
 #include "gpu/qpu/graph/memory_accesses.h"
 #include "gpu/qpu/graph/program_front_end.h"
@@ -21,8 +20,6 @@ using Xbyak::Ymm;
 using Xbyak::Zmm;
 
 constexpr int kUnitsOfAvx512 = 30, kUnitsOfAvx2 = 7;
-/// Where the words probably stand that the next turn of a loop reads by an address.
-constexpr int kNextWords = 128;
 
 const Reg64 kRun(Xbyak::Operand::RDI), kUniformWords(Xbyak::Operand::RSI),
     kBatchValues(Xbyak::Operand::R11);  // BatchRun::slots
@@ -38,11 +35,11 @@ const Reg64 kLines(Xbyak::Operand::R15);
 
 BatchEmitter::BatchEmitter(const graph::Graph& graph, Width width, void* buffer, size_t bytes)
     : GraphEmitter(graph, width, width == Width::kAvx512 ? kUnitsOfAvx512 : kUnitsOfAvx2, buffer, bytes),
-      loop_addresses_(graph) {
+      loop_addresses_(graph),
+      steps_(steps_of_loads(graph)) {
   loads_lanes_ = !wide_ && gathers_are_slow();
   uniforms_are_spread_ = true;
   word_addresses_.fill(graph::kNoNode);
-  find_steps();
 }
 
 void BatchEmitter::begin() {
@@ -108,14 +105,12 @@ void BatchEmitter::expect(const Node& node) {
 /// Where the stretch leads to is in eax then. What is stored stands behind the node.
 void BatchEmitter::lead(const Node& node) {
   leads_ = true;
-  uint32_t some = node.immediate & 0xffff, none = node.immediate >> 16;
-  if (graph_.is_constant(node.operands[0]))
-    some = none = graph_.is_constant(node.operands[0], 0) ? none : some;
-  else if (some != none)
-    mask_to(edx, node.operands[0]);
+  const Lead to = lead_of(graph_, node);
+  const auto [some, none] = to;
+  if (!to.is_known()) mask_to(edx, node.operands[0]);
   store_all(node);
   mov(eax, some & ~kStretchAgain);
-  if (some != none) {
+  if (!to.is_known()) {
     mov(ecx, none & ~kStretchAgain);
     test(edx, edx);
     cmovz(eax, ecx);
@@ -235,37 +230,12 @@ void BatchEmitter::first_address(int address, uint32_t offset) {
 /// The unit of a mask. @return  below 0: it holds in all lanes
 int BatchEmitter::unit_of_lanes(Id mask) { return graph_.is_constant(mask, ~0u) ? -1 : in_register(mask); }
 
-/// What the address is made of (MemoryAccesses::access).
-BatchEmitter::Id BatchEmitter::base_of(const Node& load) const {
-  Id id = load.operands[0];
-  for (const Op op : {Op::kAdd, Op::kAnd})
-    if (graph_[id].op == op && graph_.is_constant(graph_[id].operands[1])) id = graph_[id].operands[0];
-  return id;
-}
-
-/// In a loop a column of a matrix, say: lines so far apart that the host does not fetch them on its own.
-void BatchEmitter::find_steps() {
-  if (!leads_to_itself(graph_)) return;
-  std::set<Id> bases;
-  for (const Node& node : graph_.nodes()) {
-    if (node.op != Op::kLoadMemory) continue;
-    const Id base = base_of(node);
-    bases.insert(base);
-    const Node& sum = graph_[base];
-    if (sum.op != Op::kAdd) continue;
-    for (const int n : {0, 1})
-      if (graph_[sum.operands[n]].op == Op::kUniformWord && bases.contains(sum.operands[1 - n]))
-        steps_[id_of(node)] = sum.operands[n];
-  }
-}
-
 /// The distance from the middle of memory is in rax.
 void BatchEmitter::fetch_ahead(const Node& load) {
-  constexpr int kStepsLog2 = 5;  // so many steps
   const auto step = steps_.find(id_of(load));
   if (step == steps_.end()) return;
   movsxd(rcx, word_at(step->second));
-  shl(rcx, kStepsLog2);
+  shl(rcx, kStepsAheadLog2);
   add(rcx, kMiddleOfMemory);
   prefetcht0(ptr[rcx + rax]);
 }
@@ -339,8 +309,7 @@ void BatchEmitter::word_to_eax(Id sum) {
   std::vector<Id> open;
   while (graph_[sum].op == Op::kAdd && !first_lanes_.contains(sum)) {
     open.push_back(sum);
-    const std::array<Id, 2> of = {graph_[sum].operands[0], graph_[sum].operands[1]};
-    sum = stands_as_word(graph_[of[1]].op) && !graph_.is_constant(of[0]) ? of[0] : of[1];
+    sum = loop_addresses_.goes_on(sum);
   }
   mov(eax, graph_[sum].op == Op::kAdd ? first_lane(sum) : word_at(sum));
   for (; !open.empty(); sum = open.back(), open.pop_back()) {

@@ -45,8 +45,6 @@ class BatchEmitter final : public GraphEmitter {
   int unit_of_lanes(Id mask);
   void expect_addresses(int address, int lanes, const Vector& second, Xbyak::Label& other);
   void is_line(int address, int lanes, Xbyak::Label& other);
-  Id base_of(const Node& load) const;
-  void find_steps();
   Xbyak::Address word_at(Id id);
   Xbyak::Address first_lane(Id sum);
   void word_to_eax(Id sum);
@@ -61,6 +59,7 @@ class BatchEmitter final : public GraphEmitter {
   Xbyak::Label distances_;  // of words side by side
   bool uses_distances_ = false;
   const LoopAddresses loop_addresses_;
+  const std::map<Id, Id> steps_;   // steps_of_loads()
   std::map<Id, int> first_lanes_;  // of sums, words in the frame
   std::vector<int> slots_of_words_;
   /// Where words do not stand side by side, beside the code.
@@ -70,7 +69,6 @@ class BatchEmitter final : public GraphEmitter {
     int sum, to;  // units
   };
   std::list<OtherLine> other_lines_;
-  std::map<Id, Id> steps_;              // of loads: the uniform by which their address is that of one before
   const Node* loaded_until_ = nullptr;  // what comes before is done
   bool expects_ = false, leads_ = false;
   bool loads_words_ = false;

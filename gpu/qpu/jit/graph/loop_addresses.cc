@@ -24,10 +24,55 @@ bool leads_to_itself(const graph::Graph& graph) {
   });
 }
 
+Lead lead_of(const graph::Graph& graph, const graph::Node& node) {
+  const Lead lead = {node.immediate & 0xffff, node.immediate >> 16};
+  const graph::Id mask = node.operands[0];
+  if (!graph.is_constant(mask)) return lead;
+  const uint32_t known = graph.is_constant(mask, 0) ? lead.none : lead.some;
+  return {known, known};
+}
+
+namespace {
+
+/// What the address is made of (MemoryAccesses::access).
+graph::Id base_of(const graph::Graph& graph, graph::Id address) {
+  for (const graph::Op op : {graph::Op::kAdd, graph::Op::kAnd})
+    if (graph[address].op == op && graph.is_constant(graph[address].operands[1]))
+      address = graph[address].operands[0];
+  return address;
+}
+
+}  // namespace
+
+std::map<graph::Id, graph::Id> steps_of_loads(const graph::Graph& graph) {
+  std::map<graph::Id, graph::Id> steps;
+  if (!leads_to_itself(graph)) return steps;
+  std::set<graph::Id> bases;
+  for (size_t n = 0; n < graph.nodes().size(); ++n) {
+    const graph::Node& node = graph.nodes()[n];
+    if (node.op != graph::Op::kLoadMemory) continue;
+    const graph::Id base = base_of(graph, node.operands[0]);
+    bases.insert(base);
+    const graph::Node& sum = graph[base];
+    if (sum.op != graph::Op::kAdd) continue;
+    for (const int i : {0, 1})
+      if (graph[sum.operands[i]].op == graph::Op::kUniformWord && bases.contains(sum.operands[1 - i]))
+        steps[static_cast<graph::Id>(n)] = sum.operands[i];
+  }
+  return steps;
+}
+
 LoopAddresses::LoopAddresses(const graph::Graph& graph) : graph_(graph) {
   if (!leads_to_itself(graph)) return;
   find_sums();
   find_addresses();
+}
+
+LoopAddresses::Id LoopAddresses::goes_on(Id sum) const {
+  const Node& node = graph_[sum];
+  const bool second_is_added =
+      stands_as_word(graph_[node.operands[1]].op) && !graph_.is_constant(node.operands[0]);
+  return node.operands[second_is_added ? 0 : 1];
 }
 
 bool LoopAddresses::is_same_everywhere(Id id) const {

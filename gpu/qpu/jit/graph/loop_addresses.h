@@ -14,6 +14,22 @@ namespace v3d::qpu::jit {
 
 bool leads_to_itself(const graph::Graph& graph);
 
+/// Where a stretch leads to (Op::kLead): by whether its mask holds in some lane, or in none.
+struct Lead {
+  uint32_t some, none;
+  bool is_known() const { return some == none; }
+};
+Lead lead_of(const graph::Graph& graph, const graph::Node& node);
+
+/// Of loads in a loop, the uniform by which their address is that of one before: down a column of a matrix,
+/// say, whose lines are so far apart that the host does not fetch them on its own.
+std::map<graph::Id, graph::Id> steps_of_loads(const graph::Graph& graph);
+/// They are fetched so many steps ahead.
+inline constexpr int kStepsAheadLog2 = 5;
+/// Where the words probably stand that the next turn of a loop reads by an address, in bytes from those of
+/// this one.
+inline constexpr int kNextWords = 128;
+
 class LoopAddresses {
  public:
   using Id = graph::Id;
@@ -37,6 +53,8 @@ class LoopAddresses {
   Id sum_of_line(Id address) const { return found(sums_, address); }
   /// Of lines(), of such a sum.
   uint32_t line_of(Id sum) const { return line_of_.at(sum); }
+  /// Of a sum of words the operand that is one itself, if either is; the other one is added to it.
+  Id goes_on(Id sum) const;
   /// Steps to such addresses, which have no code.
   bool is_step_to_word(Id id) const { return steps_to_words_.contains(id); }
   bool is_step_to_line(Id id) const { return steps_to_lines_.contains(id); }

@@ -16,8 +16,8 @@ using namespace vixl::aarch64;  // NOLINT(google-build-using-namespace): registe
 using graph::Op;
 
 // Calls keep these.
-const Register kRun = x19, kBlock = x20, kTextures = x21, kCoefficients = x23, kUniformWords = x24,
-               kMiddleOfMemory = x25, kDepth = x26, kColor = x27, kCount = x28;
+const Register kRun = x19, kBlock = x20, kCoefficients = x23, kUniformWords = x24, kDepth = x26, kColor = x27,
+               kCount = x28;
 /// Of the tile: its depth, and two words of colours.
 constexpr uint32_t kPlanesOfTile = graph::kTileColor + 2;
 
@@ -25,9 +25,7 @@ constexpr uint32_t kPlanesOfTile = graph::kTileColor + 2;
 /// the frame: no operation here is called with operands.
 constexpr int kColumnPairs = 2, kRowPairs = 4;
 constexpr int64_t kColumnsAt = kOperands, kRowsAt = kColumnsAt + kColumnPairs * kPartBytes;
-/// And the lanes of a gather, in bits 0, 4, 8 and so on of a word of 64.
-constexpr int64_t kGatheredAt = kRowsAt + kRowPairs * kPartBytes;
-static_assert(kGatheredAt + 8 <= kSaved);
+static_assert(kRowsAt + kRowPairs * kPartBytes <= kGathered);
 
 MemOperand of_run(size_t offset) { return MemOperand(kRun, static_cast<int64_t>(offset)); }
 MemOperand of_block(size_t offset) { return MemOperand(kBlock, static_cast<int64_t>(offset)); }
@@ -65,20 +63,6 @@ BlockEmitter::EmitOwn BlockEmitter::own_operation(Op op) {
       return &BlockEmitter::shade;
     case Op::kPassed:
       return &BlockEmitter::passed;
-    case Op::kKeep:
-      return &BlockEmitter::keep;
-    case Op::kKept:
-      return &BlockEmitter::kept;
-    case Op::kWhen:
-      return &BlockEmitter::when;
-    case Op::kAgain:
-      return &BlockEmitter::again;
-    case Op::kResume:
-      return &BlockEmitter::resume;
-    case Op::kLevelWord:
-      return &BlockEmitter::level_word;
-    case Op::kGather:
-      return &BlockEmitter::gather;
     default:
       return nullptr;
   }
@@ -127,7 +111,7 @@ void BlockEmitter::end() {
   masm_.Ret();
   unsure_results();
   if (has_shade_) prepare();
-  for (Partial& partial : partial_) gather_lanes(partial);
+  partial_gathers();
 }
 
 void BlockEmitter::set_position() {
@@ -158,11 +142,7 @@ void BlockEmitter::set_position(size_t coordinate, size_t anchor, int64_t to, in
 Emitter::Memory BlockEmitter::home_of(const Node& node) {
   const auto offset = static_cast<int64_t>(node.immediate * sizeof(uint32_t));
   if (node.op == Op::kUniformWord) return {kUniformWords, offset};
-  if (node.op == Op::kTextureWord) {
-    const uint32_t texture = node.immediate / tmu::kTextureWords, n = node.immediate % tmu::kTextureWords;
-    return {kTextures, static_cast<int64_t>(texture * sizeof(tmu::TextureData) +
-                                            n * sizeof(tmu::TextureData::words[0]))};
-  }
+  if (node.op == Op::kTextureWord) return texture_word(node);
   return {kCoefficients, static_cast<int64_t>(offsetof(BlockCoefficients, c)) + offset};
 }
 
@@ -299,44 +279,6 @@ void BlockEmitter::passed(const Node& node) {
   masm_.Str(x10, of_run(offsetof(BlockRun, passed)));
 }
 
-// ---- What is done only where a lane wants it
-
-void BlockEmitter::keep(const Node& node) {
-  save(in_register(node.operands[0]), slot_of_kept(node));
-  consume(node);
-}
-
-/// To w9: 0 if the mask holds in no lane.
-void BlockEmitter::any_of(Id mask) {
-  const Vector lanes = scratch(0);
-  bytes_of(lanes, scratch(1), mask, places_[mask]);
-  masm_.Umaxv(lanes.B(), lanes.V16B());
-  masm_.Fmov(w9, lanes.S());
-}
-
-void BlockEmitter::when(const Node& node) {
-  any_of(node.operands[0]);
-  consume(node);
-  masm_.Cbz(w9, &resumed_.emplace_back());
-  begin_region();
-  if (is_repeated(node)) gathered_ = graph::kNoNode;
-  gathered_before_region_ = gathered_;
-  masm_.Bind(&repeated_.emplace_back());
-}
-
-void BlockEmitter::again(const Node& node) {
-  any_of(node.operands[0]);
-  consume(node);
-  repeat_region();
-  masm_.Cbnz(w9, &repeated_.back());
-}
-
-void BlockEmitter::resume(const Node&) {
-  end_region();
-  if (gathered_ != gathered_before_region_) gathered_ = graph::kNoNode;
-  masm_.Bind(&resumed_.back());
-}
-
 /// Leaves all vector registers as they are.
 void BlockEmitter::prepare() {
   masm_.Bind(&prepare_);
@@ -346,102 +288,6 @@ void BlockEmitter::prepare() {
   masm_.Blr(x16);
   move_all(Way::kLoad);
   masm_.B(&prepared_);
-}
-
-// ---- Lookups
-
-/// Of each lane's level, of which the lowest four bits count: four bytes of a table of all levels.
-void BlockEmitter::level_word(const Node& node) {
-  constexpr uint32_t kLevel = 15, kToBytes = 0x04040404, kBytes = 0x03020100;
-  const uint32_t texture = node.immediate / tmu::kLevelWords, n = node.immediate % tmu::kLevelWords;
-  const int index = in_register(node.operands[0]), levels = new_unit();
-  locked_ |= 1u << levels;
-  const int to = result(node, true);
-  move(Way::kLoad, levels,
-       {kTextures, static_cast<int64_t>(texture * sizeof(tmu::TextureData) +
-                                        offsetof(tmu::TextureData, levels) + n * sizeof(Lanes))});
-  spread(scratch(0), kLevel);
-  spread(scratch(1), kToBytes);
-  spread(scratch(2), kBytes);
-  const auto bytes = [&](int p) { return part(levels, p).V16B(); };
-  for (int p = 0; p < kParts; ++p) {
-    const Vector d = part(to, p);
-    masm_.And(d.V16B(), part(index, p).V16B(), scratch(0).V16B());
-    masm_.Mul(d, d, scratch(1));
-    masm_.Add(d, d, scratch(2));
-    masm_.Tbl(d.V16B(), bytes(0), bytes(1), bytes(2), bytes(3), d.V16B());
-  }
-}
-
-void BlockEmitter::gather(const Node& node) {
-  const auto [index, mask, none] = node.operands;
-  const int from = in_register(index);
-  if (!graph_.is_constant(mask)) lanes_of_gather(mask);
-  const int to = result(node, true);
-  if (graph_.is_constant(mask)) {
-    if (!graph_.is_constant(mask, 0)) return gather_whole(from, to, node.immediate);
-    for (int p = 0; p < kParts; ++p) masm_.Movi(part(to, p), 0);
-    return;
-  }
-  Partial& partial = partial_.emplace_back();
-  partial.from = from;
-  partial.to = to;
-  partial.offset = node.immediate;
-  masm_.Ldr(x9, MemOperand(sp, kGatheredAt));
-  masm_.Cmn(x9, 1);
-  masm_.B(&partial.entry, ne);
-  gather_whole(from, to, node.immediate);
-  masm_.Bind(&partial.back);
-}
-
-/// To the frame.
-void BlockEmitter::lanes_of_gather(Id mask) {
-  if (gathered_ == mask) return;
-  gathered_ = mask;
-  const Vector lanes = scratch(0);
-  bytes_of(lanes, scratch(1), mask, places_[mask]);
-  masm_.Shrn(lanes.V8B(), lanes.V8H(), 4);
-  masm_.Str(lanes.D(), MemOperand(sp, kGatheredAt));
-}
-
-/// What indices count from. Changes x12.
-Register BlockEmitter::base_of_gather(uint32_t offset) {
-  if (offset == 0) return kMiddleOfMemory;
-  masm_.Add(x12, kMiddleOfMemory, offset);
-  return x12;
-}
-
-/// Two lanes at a time.
-void BlockEmitter::gather_whole(int from, int to, uint32_t offset) {
-  const Register base = base_of_gather(offset);
-  for (int p = 0; p < kParts; ++p)
-    for (int half = 0; half < 2; ++half) {
-      masm_.Umov(x10, part(from, p).V2D(), half);
-      masm_.Ldr(w11, MemOperand(base, w10, SXTW));
-      masm_.Asr(x10, x10, 32);
-      masm_.Ldr(w10, MemOperand(base, x10));
-      masm_.Bfi(x11, x10, 32, 32);
-      masm_.Ins(part(to, p).V2D(), half, x11);
-    }
-}
-
-/// Where there may be no memory for the others.
-void BlockEmitter::gather_lanes(Partial& partial) {
-  constexpr int kBits = 4, kLanesOfPart = 4;
-  masm_.Bind(&partial.entry);
-  const Register base = base_of_gather(partial.offset);
-  for (int p = 0; p < kParts; ++p) {
-    masm_.Movi(part(partial.to, p), 0);
-    for (int lane = 0; lane < kLanesOfPart; ++lane) {
-      Label next;
-      masm_.Tbz(x9, kBits * (kLanesOfPart * p + lane), &next);
-      masm_.Umov(w10, part(partial.from, p), lane);
-      masm_.Ldr(w10, MemOperand(base, w10, SXTW));
-      masm_.Ins(part(partial.to, p), lane, w10);
-      masm_.Bind(&next);
-    }
-  }
-  masm_.B(&partial.back);
 }
 
 /// Each costs as much as many blocks: the job may have to stand still, or to end.

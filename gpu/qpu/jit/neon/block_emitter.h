@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <list>
 
 #include "gpu/qpu/jit/neon/emitter.h"
 
@@ -39,34 +38,11 @@ class BlockEmitter final : public Emitter {
   void count(Id mask);
   void shade(const Node& node);
   void passed(const Node& node);
-  void any_of(Id mask);
-  void keep(const Node& node);
-  void kept(const Node& node) { take_kept(node); }
-  void when(const Node& node);
-  void again(const Node& node);
-  void resume(const Node& node);
   void prepare();
-
-  // ---- Lookups
-  struct Partial {
-    Label entry, back;
-    int from, to;
-    uint32_t offset;
-  };
-  void level_word(const Node& node);
-  void gather(const Node& node);
-  void lanes_of_gather(Id mask);
-  Register base_of_gather(uint32_t offset);
-  void gather_whole(int from, int to, uint32_t offset);
-  void gather_lanes(Partial& partial);
   void leave_on_faults();
 
   bool has_planes_ = false, has_shade_ = false, has_lookups_ = false;
-  Id counted_ = graph::kNoNode;          // the mask whose lanes are counted
-  Id gathered_ = graph::kNoNode;         // the one whose lanes are in the frame
-  std::list<Label> repeated_, resumed_;  // begins and ends of regions
-  Id gathered_before_region_ = graph::kNoNode;
-  std::list<Partial> partial_;        // where not all lanes are gathered
+  Id counted_ = graph::kNoNode;       // the mask whose lanes are counted
   int64_t columns_ = -1, rows_ = -1;  // of the pixels of a block, in the pool
   Label next_, skip_, done_, prepare_, prepared_;
 };

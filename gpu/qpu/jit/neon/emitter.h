@@ -1,6 +1,6 @@
 /// An Emitter makes a function for AArch64 of a graph: a value is four registers of NEON. What the function
 /// is of, and what it reaches, its kinds say: runs of VideoCore IV's instructions (run_emitter.h), blocks of
-/// fragments (block_emitter.h) and batches of vertices (vertex_emitter.h).
+/// fragments (block_emitter.h), batches of vertices (vertex_emitter.h) and of dispatches (batch_emitter.h).
 #pragma once
 
 #include <aarch64/macro-assembler-aarch64.h>
@@ -80,6 +80,8 @@ class Emitter : protected RegisterScan {
   Operand operand(Id id, int scratch_for_word);
   Vector at(const Operand& o, int p) { return o.unit >= 0 ? part(o.unit, p) : o.spread; }
   void store_parts(const Operand& from, const Memory& to);
+  void store_to(Id id, const Place& place, const Memory& to);
+  void spread_memory(int unit, const MemOperand& from);
   void load(int unit, Id id) override;
   void save(int unit, int slot) override;
   bool is_word(Id id) const;
@@ -135,6 +137,29 @@ class Emitter : protected RegisterScan {
   void deposit_runs(const Vector& to, const Vector& from, uint32_t mask);
   void byte_products(const Node& node);
   void half_products(const Node& node);
+
+  // ---- lookups.cc
+  struct PartialGather {
+    Label entry, back;
+    int from, to;
+    uint32_t offset;
+  };
+  Memory texture_word(const Node& node);
+  void level_word(const Node& node);
+  void gather(const Node& node);
+  void lanes_of_gather(Id mask);
+  void bits_of_lanes(Id mask, const Place& place);
+  Register base_of_gather(uint32_t offset);
+  void gather_whole(int from, int to, uint32_t offset);
+  void gather_lanes(PartialGather& partial);
+  void partial_gathers();
+  void any_of(Id mask);
+  void keep(const Node& node);
+  void kept(const Node& node) { take_kept(node); }
+  void when(const Node& node);
+  void again(const Node& node);
+  void resume(const Node& node);
+
   /// How the host computes with floats: as its program does, or toward zero and without denormals.
   enum class Mode : uint8_t { kAny, kHost, kOwn };
   void set_mode(Mode mode);
@@ -167,6 +192,10 @@ class Emitter : protected RegisterScan {
   std::map<std::pair<uint64_t, uint64_t>, int64_t> pooled_;
   int64_t lane_index_ = -1, lane_bits_ = -1;
   std::list<Unsure> unsure_;
+  Id gathered_ = graph::kNoNode;  // the mask whose lanes are in the frame
+  Id gathered_before_region_ = graph::kNoNode;
+  std::list<Label> repeated_, resumed_;       // begins and ends of regions
+  std::list<PartialGather> partial_gathers_;  // where not all lanes are gathered
 };
 
 }  // namespace v3d::qpu::jit::neon

@@ -65,13 +65,6 @@ void RunEmitter::store_all(Exit& exit) {
   add_to(offsetof(Thread, uniforms), 4 * (exit.node->immediate >> 16));
 }
 
-void RunEmitter::store_to(Id id, const Place& place, const Memory& to) {
-  for (int p = 0; p < kParts; p += 2) {
-    const auto [first, second] = pair_of(id, place, p, 0);
-    move(Way::kStore, first, second, {to.base, to.offset + p * kPartBytes});
-  }
-}
-
 /// The lanes as bits, by way of bytes.
 void RunEmitter::mask_to(const Register& to, Id mask, const Place& place) {
   if (graph_.is_constant(mask)) {

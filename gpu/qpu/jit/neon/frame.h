@@ -24,6 +24,12 @@ inline const Register kUppermost = vixl::aarch64::x24;  // and from kUppermostAt
 inline const Register kHostMode = vixl::aarch64::x25;   // of FPCR
 inline const Register kOwnMode = vixl::aarch64::x26;
 inline const Register kCode = vixl::aarch64::x28;  // GPU address of the first instruction
+// Of functions that reach textures or memory by address, in place of those.
+inline const Register kTextures = vixl::aarch64::x21;        // tmu::TextureData of the draw or dispatch
+inline const Register kMiddleOfMemory = vixl::aarch64::x25;  // the host's address of half the address space
+
+/// Lanes of a gather, in bits 0, 4, 8 and so on of a word of 64: what gathers is called with no operands.
+inline constexpr int kGathered = kSaved - kLaneBytes;
 
 /// A pair of registers is loaded from up to 1 KiB beside a base.
 inline constexpr int64_t kReach = 1024, kUpperAt = 2 * kReach, kUppermostAt = 4 * kReach;

@@ -145,6 +145,20 @@ Emitter::Emit Emitter::other_operation(Op op) {
       return &Emitter::byte_products;
     case Op::kHalfProducts:
       return &Emitter::half_products;
+    case Op::kLevelWord:
+      return &Emitter::level_word;
+    case Op::kGather:
+      return &Emitter::gather;
+    case Op::kKeep:
+      return &Emitter::keep;
+    case Op::kKept:
+      return &Emitter::kept;
+    case Op::kWhen:
+      return &Emitter::when;
+    case Op::kAgain:
+      return &Emitter::again;
+    case Op::kResume:
+      return &Emitter::resume;
     default:
       return nullptr;
   }

@@ -103,6 +103,19 @@ void Emitter::store_parts(const Operand& from, const Memory& to) {
     move(Way::kStore, at(from, p), at(from, p + 1), {to.base, to.offset + p * kPartBytes});
 }
 
+void Emitter::store_to(Id id, const Place& place, const Memory& to) {
+  for (int p = 0; p < kParts; p += 2) {
+    const auto [first, second] = pair_of(id, place, p, 0);
+    move(Way::kStore, first, second, {to.base, to.offset + p * kPartBytes});
+  }
+}
+
+/// A word in memory, in all lanes of a value.
+void Emitter::spread_memory(int unit, const MemOperand& from) {
+  masm_.Ldr(part(unit, 0).S(), from);
+  for (int p = kParts - 1; p >= 0; --p) masm_.Dup(part(unit, p), part(unit, 0), 0);
+}
+
 std::pair<Emitter::Vector, Emitter::Vector> Emitter::pair_of(Id id, const Place& place, int p,
                                                              int scratch_number) {
   if (place.unit >= 0) return {part(place.unit, p), part(place.unit, p + 1)};

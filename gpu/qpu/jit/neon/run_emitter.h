@@ -54,7 +54,6 @@ class RunEmitter final : public Emitter {
   void guards();
   void store_all(Exit& exit);
   void store(const Stored& what);
-  void store_to(Id id, const Place& place, const Memory& to);
 
   const GpuAddr code_;
   const bool rounds_;
