@@ -31,7 +31,6 @@ BatchFunction::BatchFunction(const JobContext& job, const Configuration& configu
 
 bool BatchFunction::look(qpu::Thread& thread, tmu::Unit& unit) {
   next_look_ *= 2;
-  thread.host_run = nullptr;
   thread.pc = configuration_.code;
   const qpu::ProgramScope scope(kStage, configuration_.code, thread);
   const qpu::BatchCode* const code = find(thread, unit);
@@ -95,7 +94,6 @@ void BatchFunction::read_memory() {
 
 uint32_t BatchFunction::run(qpu::Thread& thread, BatchGenerator& generator, uint32_t count, uint32_t slot,
                             Batch& batch) {
-  thread.host_run = nullptr;
   thread.pc = configuration_.code;
   const qpu::ProgramScope scope(kStage, configuration_.code, thread);
   host_time::ProgramScope host(host_time::Block::kComputePrograms, kStage, configuration_.code);
@@ -117,7 +115,6 @@ qpu::Stop BatchFunction::run_stretches(Resident& resident, uint64_t budget) {
   if (code_ != resident.code) use(*resident.code);
   const qpu::BatchStretch* const stretches = code_->stretches().data();
   qpu::Thread& thread = *resident.thread;
-  thread.host_run = nullptr;
   thread.pc = configuration_.code;
   run_.slots = resident.slots.empty() ? nullptr : &resident.slots[0].lanes;
   run_.lanes = resident.batch.live;

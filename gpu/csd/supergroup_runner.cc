@@ -14,6 +14,8 @@ namespace {
 
 /// Batches of a range: few enough that workers end at about the same time.
 constexpr uint64_t kRangeBatches = 64;
+/// Those of a batch that counts for no more than one.
+constexpr uint64_t kInstructionsOfShortBatch = 64;
 
 /// So long the caller works alone at a dispatch of few batches: to wake a worker takes as long.
 constexpr std::chrono::microseconds kAlone(20);
@@ -228,7 +230,9 @@ void SupergroupRunner::begin(Worker& worker, int pool_slot, Turn& turn) {
       break;
     open(worker);
   }
-  if (function == nullptr && engine_.went_without) engine_.went_without(batches);
+  if (function != nullptr || !engine_.went_without) return;
+  // Long ones count for several: what they execute is what a function would save.
+  engine_.went_without(batches + static_cast<uint32_t>(turn.instructions / kInstructionsOfShortBatch));
 }
 
 /// Has each batch run for a turn at most. What ends there needs no place.

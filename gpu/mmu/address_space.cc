@@ -8,7 +8,6 @@
 #include <sys/ipc.h>
 #include <sys/mman.h>
 #include <sys/shm.h>
-#include <ucontext.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -99,40 +98,6 @@ bool joined(uint32_t first, uint32_t second) {
   if (mapped != ((second & kPteMapped) != 0)) return false;
   return !mapped || ((first + 1) & kFrameMask) == (second & kFrameMask);
 }
-
-/// A host thread that a signal interrupted.
-class Interrupted {
- public:
-  explicit Interrupted(void* context) : registers_(static_cast<ucontext_t*>(context)->uc_mcontext) {}
-
-  /// The instruction that it executes.
-  const void* pc() const {
-#if defined(__x86_64__)
-    const auto address = static_cast<uintptr_t>(registers_.gregs[REG_RIP]);
-#else
-    const auto address = static_cast<uintptr_t>(registers_.pc);
-#endif
-    return reinterpret_cast<const void*>(  // NOLINT(performance-no-int-to-ptr): so the kernel tells it
-        address);
-  }
-
-  /// Of the access that it made. It may run compiled code, which there is for x86-64 alone.
-  void charge_fault() {
-#if defined(__x86_64__)
-    const QpuPlace& place = t_qpu_place;
-    greg_t& r15 = registers_.gregs[REG_R15];
-    auto left = static_cast<uint64_t>(r15);
-    if (place.stage != nullptr && place.pay != nullptr && place.pay(place.thread, pc(), kFaultCost, &left)) {
-      r15 = static_cast<greg_t>(left);
-      return;
-    }
-#endif
-    t_fault_cost += kFaultCost;
-  }
-
- private:
-  mcontext_t& registers_;
-};
 
 void nap() {
   const timespec time = {0, 1'000'000};
@@ -446,8 +411,7 @@ bool AddressSpace::redirect(uint8_t* page, bool memory_lost) {
   return true;
 }
 
-/// @param host_pc  of the access
-bool AddressSpace::handle_fault(uint8_t* host_address, bool memory_lost, const void* host_pc) {
+bool AddressSpace::handle_fault(uint8_t* host_address, bool memory_lost) {
   const uint64_t from_start = static_cast<uint64_t>(host_address - reservation_) & ~uint64_t{kPageSize - 1};
   uint8_t* page = reservation_ + from_start;
   lock();
@@ -468,7 +432,7 @@ bool AddressSpace::handle_fault(uint8_t* host_address, bool memory_lost, const v
       if (Slot* const slot = slot_of(this); slot != std::end(g_slots)) {
         const QpuPlace& place = t_qpu_place;
         slot->program = place.program;
-        slot->instruction = place.stage ? place.instruction(place.thread, host_pc) : 0;
+        slot->instruction = place.stage ? place.instruction(place.thread) : 0;
         slot->stage = place.stage;
       }
     }
@@ -484,9 +448,8 @@ void AddressSpace::on_signal(int signal, void* info_pointer, void* context) {
     uint8_t* const start = slot.reservation.load(std::memory_order_acquire);
     if (start == nullptr || address < start || address >= start + kReservation) continue;
     const int saved_errno = errno;  // of the code that was interrupted
-    Interrupted thread(context);
-    const bool handled = slot.space.load()->handle_fault(address, signal == SIGBUS, thread.pc());
-    thread.charge_fault();
+    const bool handled = slot.space.load()->handle_fault(address, signal == SIGBUS);
+    t_fault_cost += kFaultCost;
     errno = saved_errno;
     if (handled) return;
     break;

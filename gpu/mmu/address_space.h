@@ -98,7 +98,7 @@ class AddressSpace {
   AddressSpace() = default;
   static void install_handler();
   static void on_signal(int signal, void* info, void* context);
-  bool handle_fault(uint8_t* host_address, bool memory_lost, const void* host_pc);
+  bool handle_fault(uint8_t* host_address, bool memory_lost);
   bool map_scratch(uint8_t* page);
   bool redirect(uint8_t* page, bool memory_lost);
   void lose_mapping(uint64_t page);

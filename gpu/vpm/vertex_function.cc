@@ -22,7 +22,6 @@ bool VertexFunction::begin(const JobContext& job, const StageProgram& stage, uin
   if (code_ == nullptr) return false;
   stage_ = stage.stage;
   address_ = stage.code.code;
-  thread.host_run = nullptr;
   thread.pc = stage.code.code;
   const qpu::ProgramScope scope(stage.stage, stage.code.code, thread);
   uniforms_.resize(code_->uniforms());

@@ -21,14 +21,6 @@ void FrontEnd::refuse(const char* why) {
   if (why_ == nullptr) why_ = why;
 }
 
-Value FrontEnd::source(Op op, uint32_t immediate) {
-  return value(graph_.make({.op = op, .immediate = immediate}));
-}
-
-void FrontEnd::effect(Op op, Value v, uint32_t immediate) {
-  graph_.make({.op = op, .operands = {v.id, kNoNode, kNoNode}, .immediate = immediate});
-}
-
 void FrontEnd::execute_all() {
   using Kind = flow::Exit::Kind;
   if (!flow_.complete || flow_.entry == flow::kNowhere) return refuse("unknown code");
@@ -74,10 +66,7 @@ void FrontEnd::land(const flow::InFlight& in_flight) {
     const uint32_t before = in_flight.vary >> 1 & 1;
     reg(isa_.implicit) = varying_c(varyings_ - 1 - before);
   }
-  if (in_flight.sfu & 1) {
-    reg(kSfuResult) = sfu_results_[0];
-    sfu_results_ = {sfu_results_[1], Value{}};
-  }
+  land_sfu_result((in_flight.sfu & 1) != 0);
 }
 
 Value FrontEnd::varying_c(uint32_t number) {
@@ -139,75 +128,21 @@ void FrontEnd::execute(const flow::Node& node) {
   lookups_.set_live(~equal_words(msf_, bits(0)), true);
 }
 
-Value FrontEnd::operand(const Operand& o) {
-  Value v;
-  if (o.kind == Operand::Kind::kImmediate) {
-    v = bits(small_immediate(o.index));
-  } else if (o.kind == Operand::Kind::kNone) {
-    refuse("an operand that there is not");
-    return bits(0);
-  } else {
-    Value& held = reg(o.reg());
-    if (held.id == kNoNode) held = payload(o.reg());
-    v = held;
+Value FrontEnd::state_of_stage(QpuOp op) {
+  if (is_cut_ && op == QpuOp::kBarrierid) return bits(kBarrierToken);
+  if (of_batches()) return op == QpuOp::kEidx ? source(Op::kLaneIndex) : Value{};
+  return of_vertices() ? Value{} : state_of_pixels(op);
+}
+
+Value FrontEnd::operation(const AluHalf& half, Result& r) {
+  if (of_vertices() && (info(half.op).traits & kVpm) != 0) return reach_row(half.op, r);
+  if (half.op == QpuOp::kSetmsf) {
+    if (stage_ != Stage::kFragments) refuse("lanes that end");
+    if (half.pack != Pack::kNone) refuse("samples of halves");
+    return r.a;
   }
-  return alu_operand(o.unpack, v);
-}
-
-Value FrontEnd::state_of(QpuOp op) {
-  switch (op) {
-    case QpuOp::kVfla:
-      return flag_a_ & 0x10001u;
-    case QpuOp::kVflna:
-      return ~flag_a_ & 0x10001u;
-    case QpuOp::kVflb:
-      return flag_b_ & 0x10001u;
-    case QpuOp::kVflnb:
-      return ~flag_b_ & 0x10001u;
-    case QpuOp::kTmuwt:  // accesses are done at once
-    case QpuOp::kVpmwt:  // and what is written to rows is there
-    case QpuOp::kNop:
-      return bits(0);
-    default:
-      if (is_cut_ && op == QpuOp::kBarrierid) return bits(kBarrierToken);
-      if (of_batches()) return op == QpuOp::kEidx ? source(Op::kLaneIndex) : Value{};
-      return of_vertices() ? Value{} : state_of_pixels(op);
-  }
-}
-
-Value FrontEnd::function(QpuOp op, Value a, Value b) {
-  if (const Value result = alu_result(op, a, b); result.id != kNoNode) return result;
-  if (op == QpuOp::kMultop) return rtop_ = cross_products(a, b);
-  if (op == QpuOp::kUmul24) return product_of_24_bits(a, b, std::exchange(rtop_, bits(0)));
-  const Value special = special_function(op, a);
-  if (special.id == kNoNode) return state_of(op);
-  ++specials_;
-  return special;
-}
-
-Value FrontEnd::lanes_where(Cond cond) {
-  if (cond == Cond::kNone) return bits(~0u);
-  const Value flag = info(cond).of_b ? flag_b_ : flag_a_;
-  return info(cond).inverted ? ~flag : flag;
-}
-
-FrontEnd::Result FrontEnd::compute(const AluHalf& half) {
-  Result r;
-  if (flow::is_idle(generation_, half)) return r;
-  r.runs = true;
-  r.a = r.b = bits(0);
-  if (info(half.op).operands > 0) r.a = operand(half.a);
-  if (info(half.op).operands > 1) r.b = operand(half.b);
-  r.exec = lanes_where(half.cond);
-  if (of_vertices() && (info(half.op).traits & kVpm) != 0) {
-    r.value = reach_row(half.op, r);
-    return r;
-  }
-  if (stage_ != Stage::kFragments && half.op == QpuOp::kSetmsf) refuse("lanes that end");
-  r.value = half.op == QpuOp::kSetmsf ? r.a : function(half.op, r.a, r.b);
-  if (half.op == QpuOp::kSetmsf && half.pack != Pack::kNone) refuse("samples of halves");
-  if (r.value.id == kNoNode) refuse(info(half.op).mnemonic);
-  return r;
+  const Value result = function(half.op, r.a, r.b);
+  return result.id == kNoNode ? state_of_stage(half.op) : result;
 }
 
 Value FrontEnd::reach_row(QpuOp op, const Result& r) {
@@ -232,16 +167,7 @@ std::optional<uint32_t> FrontEnd::row_of(Value number) {
   return {};
 }
 
-void FrontEnd::commit(const AluHalf& half, const Result& r) {
-  if (r.runs && half.op == QpuOp::kSetmsf) return;  // behind the flags
-  if (r.runs && info(half.op).has_destination) write(half.magic, half.waddr, half.pack, r.value, r.exec);
-}
-
-void FrontEnd::write(bool magic, uint8_t waddr, Pack pack, Value v, Value exec) {
-  if (!magic) return write_register(Register{waddr}, pack, v, exec);
-  const WaddrInfo& port = waddr_info(generation_, waddr);
-  if (port.effect == Effect::kNothing) return;
-  if (port.effect == Effect::kRegister) return write_register(port.reg, pack, v, exec);
+void FrontEnd::write_port(const WaddrInfo& port, uint8_t /*waddr*/, Pack pack, Value v, Value exec) {
   if (pack != Pack::kNone) v = packed(pack, v, bits(0));
   if (of_vertices() && !starts_sfu(port.effect))
     return refuse(port.name != nullptr ? port.name : "an unknown port");
@@ -326,49 +252,14 @@ bool FrontEnd::sees_dead_lanes() const {
          std::any_of(key_.lookups.begin(), key_.lookups.end(), has_footprint);
 }
 
-void FrontEnd::write_register(Register r, Pack pack, Value v, Value exec) {
-  Value& held = reg(r);
-  const bool is_whole = pack == Pack::kNone && graph_.is_constant(exec.id, ~0u);
-  if (held.id == kNoNode && !is_whole) held = is_payload(r) ? payload(r) : bits(0);
-  if (pack != Pack::kNone) v = packed(pack, v, held);
-  held = is_whole ? v : choose(exec, v, held);
+/// What a register held that had no value, and is written in part, does not matter.
+Value FrontEnd::unwritten(Register r, bool is_read) {
+  return is_read || is_payload(r) ? payload(r) : bits(0);
 }
 
 bool FrontEnd::is_payload(Register r) const {
   return stage_ == Stage::kFragments &&
          (r == isa_.fragment_w || r == isa_.fragment_centroid_w || r == isa_.fragment_z);
-}
-
-void FrontEnd::start_sfu(QpuOp op, Value v) {
-  const Value result = function(op, v, v);
-  if (result.id == kNoNode) return refuse(info(op).mnemonic);
-  // The first place that is free: one at most is under way.
-  (sfu_results_[0].id == kNoNode ? sfu_results_[0] : sfu_results_[1]) = result;
-}
-
-void FrontEnd::set_flags(const AluHalf& half, const Result& r, const std::array<Value, 2>& before) {
-  using Combination = FlagWriteInfo::Combination;
-  const FlagWriteInfo& write = info(half.flags);
-  if (write.combination == Combination::kNone) return;
-  const Value x = alu_flag(half.op, write.flag, r.a, r.b, r.value), old = before[0];
-  flag_b_ = write.combination == Combination::kPush ? old : before[1];
-  switch (write.combination) {
-    case Combination::kAnd:
-      flag_a_ = old & x;
-      return;
-    case Combination::kAndNot:
-      flag_a_ = old & ~x;
-      return;
-    case Combination::kNor:
-      flag_a_ = ~(old | x);
-      return;
-    case Combination::kNorNot:
-      flag_a_ = ~(old | ~x);
-      return;
-    default:
-      flag_a_ = x;
-      return;
-  }
 }
 
 }  // namespace v3d::qpu::graph

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gpu/qpu/flow/flow.h"
+#include "gpu/qpu/graph/alu_front_end.h"
 #include "gpu/qpu/graph/lookups.h"
 #include "gpu/qpu/graph/memory_accesses.h"
 #include "gpu/qpu/graph/program_front_end.h"
@@ -25,15 +26,12 @@
 
 namespace v3d::qpu::graph {
 
-using QpuOp = qpu::Op;
-
-class FrontEnd {
+class FrontEnd final : public AluFrontEnd {
  public:
   /// @param finds  lookups and known uniforms are found only
   FrontEnd(const flow::Flow& flow, const BlockKey& key, bool finds, const Host& host = {})
-      : flow_(flow),
-        generation_(flow.setting.generation),
-        isa_(isa(generation_)),
+      : AluFrontEnd(flow.setting.generation),
+        flow_(flow),
         key_(key),
         finds_(finds),
         accesses_(graph_, tmu::lookup_properties(generation_).wrap16),
@@ -57,28 +55,15 @@ class FrontEnd {
   bool of_vertices() const { return stage_ == Stage::kVertices; }
   bool of_batches() const { return stage_ == Stage::kBatches; }
 
-  struct Result {
-    Value a, b, value, exec;
-    bool runs = false;
-  };
-
   /// All of it, up to the colour.
   void execute(const char** why);
   void begin_batch(bool is_whole);
   void execute_batch(bool is_whole, const char** why);
   void check_limits();
 
-  /// The first reason counts.
-  void refuse(const char* why);
+  void refuse(const char* why) override;
   /// What another order of quads, or another thread, would change. @return  null: nothing does
   static const char* unknown_source(const Graph& graph);
-
-  // ---- Nodes
-
-  Value value(Id id) { return {&graph_, id}; }
-  Value bits(uint32_t word) { return constant(graph_, word); }
-  Value source(Op op, uint32_t immediate = 0);
-  void effect(Op op, Value v, uint32_t immediate = 0);
 
   // ---- Around the program
 
@@ -142,21 +127,14 @@ class FrontEnd {
 
   // ---- Operands and results
 
-  Value& reg(Register r) { return registers_[r]; }
-
+  Value unwritten(Register r, bool is_read) override;
   Value payload(Register r);
-  Value operand(const Operand& o);
 
+  Value operation(const AluHalf& half, Result& r) override;
   /// TIDX and EIDX, which tell in which order quads came, may be of addresses of scratch alone.
   /// @return  no node: it is none of these
-  Value state_of(QpuOp op);
+  Value state_of_stage(QpuOp op);
   Value state_of_pixels(QpuOp op);
-
-  Value function(QpuOp op, Value a, Value b);
-
-  Value lanes_where(Cond cond);
-
-  Result compute(const AluHalf& half);
 
   // ---- Rows of vertices
 
@@ -165,9 +143,7 @@ class FrontEnd {
   static constexpr uint32_t kMostRow = VertexRows::kByUniform - 1;
   std::optional<uint32_t> row_of(Value number);
 
-  void commit(const AluHalf& half, const Result& r);
-
-  void write(bool magic, uint8_t waddr, Pack pack, Value v, Value exec);
+  void write_port(const WaddrInfo& port, uint8_t waddr, Pack pack, Value v, Value exec) override;
 
   static bool starts_lookup(Effect effect);
 
@@ -183,37 +159,23 @@ class FrontEnd {
   /// Whether what a lane without a sample holds may come to others, or it may get one.
   bool sees_dead_lanes() const;
 
-  /// What a register held that had no value does not matter.
-  void write_register(Register r, Pack pack, Value v, Value exec);
   bool is_payload(Register r) const;
 
   /// Without a configuration, a colour is two words.
   void write_tile(Value v, Value exec);
 
-  void start_sfu(QpuOp op, Value v);
-
-  /// @param before  A and B before the instruction
-  void set_flags(const AluHalf& half, const Result& r, const std::array<Value, 2>& before);
-
   const flow::Flow& flow_;
-  const chip::Generation generation_;
-  const IsaProperties& isa_;
   const BlockKey& key_;
   const bool finds_;
   Stage stage_ = Stage::kFragments;
   VertexRows rows_;  // of vertices, each once
-  Graph graph_;
   const char* why_ = nullptr;
-  std::array<Value, kNumRegisters> registers_;
-  Value flag_a_ = bits(0), flag_b_ = bits(0);
   Value depth_, stored_, passes_;  // of the test
   Value coverage_, msf_;       // a mask of what the rasteriser and tests left, and what programs see of it
   bool sets_samples_ = false;  // since it was the same
   std::array<Value, kColorWords> color_;
   Value color_exec_;
   uint32_t color_words_ = 0, colors_ = 0;
-  std::array<Value, 2> sfu_results_;
-  Value rtop_ = bits(0);
   std::optional<uint32_t> depth_configuration_;
   MemoryAccesses accesses_;  // of batches
   Lookups lookups_;
@@ -228,8 +190,8 @@ class FrontEnd {
   uint32_t address_offset_ = 0;
   std::vector<Value> taken_up_;  // results of the TMU
 
-  bool branches_ = false;                                    // the branch that was executed last
-  uint32_t varyings_ = 0, instructions_ = 0, specials_ = 0;  // that came so far
+  bool branches_ = false;                     // the branch that was executed last
+  uint32_t varyings_ = 0, instructions_ = 0;  // that came so far
 };
 
 }  // namespace v3d::qpu::graph

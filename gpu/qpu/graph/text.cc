@@ -16,6 +16,7 @@ namespace {
 bool gives_value(Op op) {
   switch (op) {
     case Op::kWritePort:
+    case Op::kPut:
     case Op::kParameter:
     case Op::kStoreRow:
     case Op::kStoreOutput:

@@ -3,24 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "gpu/base/memory.h"
-#include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/graph/graph.h"
-#include "gpu/qpu/jit/code/program_code.h"
-#include "gpu/qpu/jit/jit.h"
+#include "gpu/qpu/jit/target.h"
 
 namespace v3d::qpu::jit {
-
-/// For a target that compiles_programs().
-/// @param list     who gets the code as text; may be empty
-/// @param lookups  outlives the code
-/// @return nothing if the host refuses memory
-std::shared_ptr<const ProgramCode> make_code(Target target, const flow::Flow& flow, CodeContent content,
-                                             const JitCompiler::Lister& list, LeaveCounts& leaves,
-                                             LookupCompiler& lookups);
 
 /// Null, or the name of an operation of the graph of which the target's back end makes no code.
 const char* operation_without_code(Target target, const graph::Graph& graph);
@@ -44,8 +33,10 @@ inline std::vector<uint8_t> make_block_code(Target target, const graph::Graph& g
 }
 /// The same of a BatchFn.
 std::vector<uint8_t> make_batch_code(Target target, const graph::Graph& graph);
-/// The same of a lookup (lookup_emitter.h), of which programs of the target know how to call it.
+/// The same of a LookupFn.
 std::vector<uint8_t> make_lookup_code(Target target, const graph::Graph& graph);
+/// The same of a ThreadFn. @see ThreadEmitter
+std::vector<uint8_t> make_thread_code(Target target, const graph::Graph& graph, uint32_t first, bool ends);
 /// The same of a VertexFn.
 std::vector<uint8_t> make_vertex_code(Target target, const graph::Graph& graph);
 

@@ -14,8 +14,8 @@
 #include "gpu/base/log.h"
 #include "gpu/base/work_meter.h"
 #include "gpu/qpu/flow/flow.h"
-#include "gpu/qpu/jit/back_ends.h"
 #include "gpu/qpu/jit/code/program_code.h"
+#include "gpu/qpu/jit/program_builder.h"
 #include "gpu/qpu/run/program.h"
 
 namespace v3d::qpu::jit {
@@ -148,7 +148,6 @@ Statistics JitCompiler::statistics() const {
     const std::lock_guard lock(counters_->mutex);
     s = counters_->statistics;
   }
-  s.compiles_programs = compiles_programs(target_);
   for (size_t n = 0; n < kNumWhys; ++n) s.leaves[n] = counters_->leaves[n].load(std::memory_order_relaxed);
   s.cache = counters_->cache.figures();
   s.executed = executions.total();
@@ -161,11 +160,6 @@ Statistics JitCompiler::statistics() const {
 }
 
 std::string to_string(const Statistics& s) {
-  if (!s.compiles_programs)
-    return "QPU programs of V3D 4.2 and 7.1 are interpreted but for blocks of fragments and batches of "
-           "vertices and dispatches: no compiler makes other code of them for this processor; " +
-           FragmentCompiler::text_of(s.blocks) + "; " + VertexFunctions::text_of(s.vertices) + "; " +
-           BatchFunctions::text_of(s.batches) + "; " + to_string(s.vc4);
   std::string text = absl::StrFormat("%d QPU programs compiled: %d instructions, %d KiB, %.1f ms",
                                      s.programs[static_cast<size_t>(Outcome::kCompiled)], s.instructions,
                                      s.code_bytes >> 10, s.seconds * 1e3);
@@ -195,7 +189,6 @@ std::string to_string(const Statistics& s) {
 
 std::shared_ptr<const HostProgram> JitCompiler::find(const Program& program, Memory memory,
                                                      bool final_section) {
-  if (!compiles_programs(target_)) return nullptr;
   return counters_->cache.find(program, memory, final_section);
 }
 
@@ -207,7 +200,6 @@ struct JitCompiler::Source {
 
 std::shared_ptr<const HostProgram> JitCompiler::compile(const Program& program, Memory memory,
                                                         bool final_section, bool* later) {
-  if (!compiles_programs(target_)) return nullptr;
   const auto read = [&](GpuAddr address) -> std::optional<uint64_t> {
     if (!program.knows_page(address)) return {};
     return program.word(memory, address);
@@ -220,7 +212,6 @@ std::shared_ptr<const HostProgram> JitCompiler::compile(const Program& program, 
 
 std::shared_ptr<const HostProgram> JitCompiler::compile_part(const Program& program, bool final_section,
                                                              Words words, Receiver later) {
-  if (!compiles_programs(target_)) return nullptr;
   const Reader read = [words = std::move(words)](GpuAddr address) -> std::optional<uint64_t> {
     const auto found = std::lower_bound(words.begin(), words.end(), std::pair(address, uint64_t{0}));
     if (found == words.end() || found->first != address) return {};
@@ -287,7 +278,7 @@ std::shared_ptr<const HostProgram> JitCompiler::compile_flow(const Source& sourc
   }
   if (auto code = counters_->cache.find(content)) return code;
   std::shared_ptr<const ProgramCode> code =
-      make_code(target_, flow, std::move(content), lister_, counters_->leaves, lookups_);
+      build_program(target_, flow, std::move(content), lister_, counters_->leaves, lookups_);
   if (!code) {
     count(Outcome::kNoMemory);
     return nullptr;

@@ -1,6 +1,5 @@
-/// A JitCompiler compiles QPU programs to code for hosts with AVX-512 or AVX2, and those of VideoCore IV to
-/// code for 64-bit Arm, too. Its results are those of the interpreter, bit for bit; what it does not compile,
-/// the interpreter runs.
+/// A JitCompiler compiles QPU programs to code for hosts with AVX-512 or AVX2, and for 64-bit Arm. Its
+/// results are those of the interpreter, bit for bit; what it does not compile, the interpreter runs.
 #pragma once
 
 #include <array>
@@ -31,9 +30,6 @@ namespace v3d::qpu::jit {
 
 /// Whether the processor has what the code needs.
 bool can_compile(Target target);
-/// Whether code of whole programs of V3D 4.2 and 7.1 is made for it, too: else of blocks of fragments and
-/// batches of vertices alone.
-bool compiles_programs(Target target);
 /// The first that it has; empty: programs are interpreted.
 std::optional<Target> best_target();
 /// Why best_target() is empty.
@@ -65,7 +61,6 @@ inline constexpr int kNumOutcomes = 3;
 const char* name(Outcome outcome);
 
 struct Statistics {
-  bool compiles_programs = true;  ///< see there
   std::array<uint64_t, kNumOutcomes> programs{};
   uint64_t instructions = 0;  ///< of QPUs, that were compiled
   uint64_t code_bytes = 0;

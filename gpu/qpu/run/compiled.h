@@ -66,20 +66,6 @@ class HostProgram {
   virtual size_t bytes() const = 0;
 };
 
-/// A thread is in host code, which keeps Thread::pc for functions that it calls only.
-class HostRun {
- public:
-  virtual ~HostRun() = default;
-  /// Of the instruction that the thread executes. Safe in a signal handler of the host thread that runs it.
-  /// @param host_pc  what that host thread executes, in the code or in what it called
-  virtual GpuAddr instruction(const Thread& thread, const void* host_pc) const = 0;
-  /// Shortens the budget without counting the instructions as executed, where the code itself made an access
-  /// that is as expensive as so many: it ends where a block begins. As safe.
-  /// @param left  the host's register r15
-  /// @return  whether the code itself made it
-  virtual bool pay(const void* host_pc, uint64_t instructions, uint64_t* left) const = 0;
-};
-
 /// What threads have in common that start a program one after another.
 class HostSeries {
  public:

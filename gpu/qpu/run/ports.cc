@@ -324,4 +324,39 @@ const char* write_port(Thread& t, Port port, Lanes value, LaneMask exec) {
   return nullptr;
 }
 
+namespace {
+
+/// TlbBinding::counts_depth, where it may be.
+bool counts_by_itself(const Thread& t, LaneMask exec) {
+  return t.tlb_binding.counts_depth && exec == kAllLanes && t.tlb_block.live == kAllLanes &&
+         nonzero(t.msf ^ 1u) == 0;
+}
+
+}  // namespace
+
+const char* write_bound_tlb(Thread& t, bool takes_uniform, Lanes value, LaneMask exec) {
+  Thread::Pending& p = t.pending;
+  const TlbBinding& binding = t.tlb_binding;
+  if (takes_uniform) {
+    const GpuAddr before = t.uniforms;
+    const uint32_t word = next_uniform(t);
+    if (binding.write_depth && (word & kTlbInvariantDepthMask) == kTlbInvariantDepth) {
+      t.tlb_config = word >> 8 | 0xff000000u;
+      p.tlb_have = p.tlb_need = 0;
+      if (counts_by_itself(t, exec))
+        ++t.tlb_block.tested;
+      else
+        binding.write_depth(t, exec);
+      return nullptr;
+    }
+    t.uniforms = before;
+  } else if (binding.write_halves && p.tlb_halves && p.tlb_have == 1 && p.tlb_need == 2) {
+    p.tlb_words[1] = value;
+    p.tlb_have = p.tlb_need = 0;
+    binding.write_halves(t, p.tlb_exec & exec);
+    return nullptr;
+  }
+  return write_port(t, {Effect::kTlb, takes_uniform, kWaddrNop}, value, exec);
+}
+
 }  // namespace v3d::qpu

@@ -57,6 +57,9 @@ struct Port {
 /// @return nullptr, or why the thread hangs
 const char* write_port(Thread& t, Port port, Lanes value, LaneMask exec);
 
+/// write_port() to the tile buffer, by the ways of TlbBinding where they lead.
+const char* write_bound_tlb(Thread& t, bool takes_uniform, Lanes value, LaneMask exec);
+
 /// qpu.md 4.5.
 TlbSpec decode_tlb_spec(uint8_t code);
 /// Whether the word configures one write of the rasteriser's depth; others follow as if there were none.

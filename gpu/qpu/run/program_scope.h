@@ -2,7 +2,6 @@
 #pragma once
 
 #include "gpu/base/qpu_place.h"
-#include "gpu/qpu/run/compiled.h"
 #include "gpu/qpu/run/thread.h"
 #include "gpu/qpu/run/vc4_thread.h"
 
@@ -14,26 +13,20 @@ class ProgramScope {
   /// @param stage  a literal
   /// @param thread  outlives the scope
   ProgramScope(const char* stage, GpuAddr program, const Thread& thread) {
-    t_qpu_place = {stage, program, &thread, instruction_of, pay};
+    t_qpu_place = {stage, program, &thread, instruction_of<Thread>};
   }
   ProgramScope(const char* stage, GpuAddr program, const vc4::Thread& thread) {
-    t_qpu_place = {stage, program, &thread, instruction_of_vc4, nullptr};
+    t_qpu_place = {stage, program, &thread, instruction_of<vc4::Thread>};
   }
   ~ProgramScope() { t_qpu_place.stage = nullptr; }
   ProgramScope(const ProgramScope&) = delete;
   ProgramScope& operator=(const ProgramScope&) = delete;
 
  private:
-  static uint32_t instruction_of(const void* thread, const void* host_pc) {
-    const auto& t = *static_cast<const Thread*>(thread);
-    return t.host_run ? t.host_run->instruction(t, host_pc) : t.pc;
-  }
-  static bool pay(const void* thread, const void* host_pc, uint64_t instructions, uint64_t* left) {
-    const auto& t = *static_cast<const Thread*>(thread);
-    return t.host_run && t.host_run->pay(host_pc, instructions, left);
-  }
-  static uint32_t instruction_of_vc4(const void* thread, const void* /*host_pc*/) {
-    return static_cast<const vc4::Thread*>(thread)->pc;
+  /// Who executes the thread, compiled or not, keeps its pc before all that may find no memory.
+  template <typename OfThread>
+  static uint32_t instruction_of(const void* thread) {
+    return static_cast<const OfThread*>(thread)->pc;
   }
 };
 

@@ -17,7 +17,6 @@ void Thread::reset() {
   memory = Memory();
   tmu = nullptr;
   tidx = 0;
-  host_run = nullptr;
   four_threads = final_section = false;
   vpm_in = nullptr;
   gs_in = nullptr;

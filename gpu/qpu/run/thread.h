@@ -14,7 +14,6 @@
 namespace v3d::qpu {
 
 struct Thread;
-class HostRun;
 class Observer;
 
 /// What ldvary delivers for one varying component of a batch (qpu.md 5).
@@ -48,10 +47,10 @@ struct TlbBinding {
   bool counts_depth = false;
 };
 
-/// The pixels of a batch, for what compiled code does by itself; and what it did since the draw began.
+/// The pixels of a batch, for the ways of TlbBinding; and what went there since the draw began.
 struct TlbBlock {
   /// In render target 0, the four pixels of each quad, where programs replace them as rgba8. The first is
-  /// null: compiled code may not do that. Those of quads without live pixels may be anywhere in the target.
+  /// null: they do not. Those of quads without live pixels may be anywhere in the target.
   std::array<uint32_t*, 4> quads{};
   LaneMask live = 0;         ///< pixels that have coverage; 0 in multisampled frames
   uint64_t tested = 0;       ///< batches; @see TlbBinding::counts_depth
@@ -100,10 +99,9 @@ struct Thread {
   uint32_t tlb_config;  ///< all ones at start
 
   // Control
-  uint64_t budget;          ///< instructions left before run() gives up with Stop::kBudget
-  uint64_t instructions;    ///< executed so far
-  Observer* observer;       ///< null, or who sees every instruction (observer.h)
-  const HostRun* host_run;  ///< null, or the host code in which the thread is (compiled.h)
+  uint64_t budget;        ///< instructions left before run() gives up with Stop::kBudget
+  uint64_t instructions;  ///< executed so far
+  Observer* observer;     ///< null, or who sees every instruction (observer.h)
 
   GpuAddr pc;
   GpuAddr uniforms;

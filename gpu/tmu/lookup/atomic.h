@@ -32,6 +32,12 @@ constexpr bool is_atomic(uint32_t op, bool data) {
   return data ? op <= kXorOrNot : op >= kAndOrInc && op <= kXorOrNot;
 }
 
+/// Whether `op` adds: 1, -1, or data with a factor of 1 or -1. @param data  as above
+constexpr bool is_sum(uint32_t op, bool data) {
+  return data ? op == kAdd || op == kSub : op == kAndOrInc || op == kOrOrDec;
+}
+constexpr bool is_difference(uint32_t op) { return op == kSub || op == kOrOrDec; }
+
 template <typename T, typename Function>
 T atomic_update(T* at, Function function) {
   T old = __atomic_load_n(at, __ATOMIC_RELAXED);

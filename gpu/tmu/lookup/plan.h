@@ -140,13 +140,6 @@ struct PlanSlot {
   Plan plan;
 };
 
-/// What stands first in the state of a Unit, for generated code: the plans that its lookups found last in
-/// this job, or an empty one. A slot may have another plan by now, so its key must be compared.
-struct RecentPlans {
-  static constexpr uint32_t kSites = 64;
-  const PlanSlot* at[kSites];  ///< by TextureLookup::site
-};
-
 /// Coordinates by which a lookup finds its texel: 1, 2 or 3, of cubes 2 in a face.
 inline uint8_t dimensions(const TextureLookup& lookup) {
   if (lookup.launcher == Launcher::kSCm || (lookup.written & (kT | kR)) == kT) return 2;

@@ -34,7 +34,6 @@ constexpr uint32_t kGeneralCost = 5, kPlanCost = 200;
 struct Unit::State {
   static constexpr uint32_t kPlans = 128;
 
-  RecentPlans recent;  // first, see there
   uint64_t job = 1;
   TexelMemory texels;
   chip::Generation generation;
@@ -43,19 +42,11 @@ struct Unit::State {
   uint64_t not_generated[kNumNotGenerated] = {};  // of this job
   std::unique_ptr<PackedPlans> packed_plans;
 
-  State(Memory memory, chip::Generation of_generation) : generation(of_generation) {
-    forget_recent();
-    texels.memory = memory;
-  }
+  State(Memory memory, chip::Generation of_generation) : generation(of_generation) { texels.memory = memory; }
 
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() { count(); }
-
-  void forget_recent() {
-    static const PlanSlot kNone = {};
-    std::fill(std::begin(recent.at), std::end(recent.at), &kNone);
-  }
 
   void count() {
     for (size_t n = 1; n < static_cast<size_t>(NotGenerated::kLeftOut); ++n)  // without kNothing
@@ -72,7 +63,7 @@ struct Unit::State {
     if (!slots) slots = std::make_unique_for_overwrite<PlanSlot[]>(kPlans);
     PlanSlot& slot = slots[mixed >> 25];
     static_assert(kPlans == 1u << (32 - 25));
-    recent.at[lookup.site % RecentPlans::kSites] = last = &slot;
+    last = &slot;
     if (slot.job != job || !(slot.plan.key == key)) {
       slot.job = job;
       texels.meter.charge(kPlanCost);
@@ -93,7 +84,6 @@ void Unit::set_job(const JobContext* job) { state_->texels.meter = WorkMeter(job
 
 void Unit::begin_job() {
   ++state_->job;
-  state_->forget_recent();
   state_->last = nullptr;
   state_->texels.blocks.clear();
   state_->count();
@@ -112,6 +102,11 @@ int Unit::texture(const TextureLookup& lookup, Lanes* out) {
   else
     run_nothing(plan, state_->texels, lookup, active, out);
   return plan.num_words;
+}
+
+const Plan* Unit::plan_with_code(const TextureLookup& lookup) {
+  const Plan& plan = state_->plan(lookup);
+  return plan.code_begin != nullptr ? &plan : nullptr;
 }
 
 const LookupKind* Unit::kind_without_code() const {

@@ -29,7 +29,6 @@ struct TextureLookup {
   Launcher launcher = Launcher::kS;
   uint8_t written = 0;   ///< Parameter bits
   uint8_t num_data = 0;  ///< TMUD words, 0..4
-  uint8_t site = 0;      ///< whatever tells one place in programs from others: the plan is kept for it
   uint32_t p0 = 0, p1 = kDefaultP1, p2 = kDefaultP2;
   LaneMask exec = kAllLanes;  ///< lanes whose condition held at the launch
   LaneMask live = kAllLanes;  ///< lanes with MSF != 0
@@ -56,6 +55,7 @@ struct PackedLookup {
 };
 
 class Footprint;
+struct Plan;
 
 /// State of one worker: memory plus caches of decoded texture and sampler state. Not thread safe.
 /// Make a new one (or call begin_job) for every job: drivers rewrite descriptors in place between jobs.
@@ -79,6 +79,8 @@ class Unit {
   /// @return number of words that ldtmu will pop, 0..4
   int texture(const TextureLookup& lookup, Lanes* out);
 
+  /// What a lookup is executed by, if that has code; else null. It is the last lookup then.
+  const Plan* plan_with_code(const TextureLookup& lookup);
   /// The kind of the last lookup, if it could have code and has none; else null.
   const LookupKind* kind_without_code() const;
   /// The code of the last lookup, for those that follow in its job. @param code  null: it has none, for want
@@ -99,9 +101,8 @@ class Unit {
 
  private:
   struct State;
-  std::unique_ptr<State> state_;  // generated code finds it here
+  std::unique_ptr<State> state_;
 };
-static_assert(sizeof(Unit) == sizeof(void*));
 
 /// Lookups that units carried out in finished jobs because generated code could not, by NotGenerated. Thread
 /// safe.

@@ -19,6 +19,8 @@
 #include "gpu/qpu/graph/text.h"
 #include "gpu/qpu/graph/value.h"
 #include "gpu/qpu/jit/back_ends.h"
+#include "gpu/qpu/jit/code/code_memory.h"
+#include "gpu/qpu/jit/jit.h"
 #include "gpu/qpu/run/alu.h"
 #include "tests/qpu/special_words.h"
 

@@ -12,6 +12,8 @@
 #include "gpu/qpu/graph/program_front_end.h"
 #include "gpu/qpu/graph/value.h"
 #include "gpu/qpu/jit/back_ends.h"
+#include "gpu/qpu/jit/code/code_memory.h"
+#include "gpu/qpu/jit/jit.h"
 #include "tests/qpu/each_target.h"
 #include "tests/qpu/graph/planes.h"
 

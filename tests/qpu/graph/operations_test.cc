@@ -19,6 +19,8 @@
 #include "gpu/qpu/graph/program_front_end.h"
 #include "gpu/qpu/graph/text.h"
 #include "gpu/qpu/jit/back_ends.h"
+#include "gpu/qpu/jit/code/code_memory.h"
+#include "gpu/qpu/jit/jit.h"
 #include "gpu/qpu/run/block_code.h"
 #include "tests/qpu/each_target.h"
 #include "tests/qpu/graph/planes.h"

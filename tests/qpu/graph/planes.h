@@ -14,6 +14,8 @@
 #include "gpu/base/lanes.h"
 #include "gpu/qpu/graph/graph.h"
 #include "gpu/qpu/jit/back_ends.h"
+#include "gpu/qpu/jit/code/code_memory.h"
+#include "gpu/qpu/jit/jit.h"
 #include "gpu/qpu/run/block_code.h"
 
 namespace v3d::qpu::graph {

@@ -16,6 +16,8 @@
 #include "gpu/qpu/graph/text.h"
 #include "gpu/qpu/graph/value.h"
 #include "gpu/qpu/jit/back_ends.h"
+#include "gpu/qpu/jit/code/code_memory.h"
+#include "gpu/qpu/jit/jit.h"
 #include "gpu/qpu/run/batch_code.h"
 #include "gpu/qpu/run/block_code.h"
 #include "tests/qpu/each_target.h"

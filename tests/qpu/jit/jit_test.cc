@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "gpu/qpu/flow/flow.h"
-#include "gpu/qpu/jit/avx512/emitter.h"
 #include "tests/qpu/assembly.h"
 #include "tests/qpu/compiled_programs.h"
 #include "tests/qpu/jit/twins.h"
@@ -194,28 +193,6 @@ TEST_P(JitOperations, GiveTheSameBits) {
 }
 
 // Which operations of 7.1 have no code of their own in the AVX-512 back end: all others are computed inline.
-TEST(JitOperationTable, SaysWhatCallsTheInterpreter) {
-  std::set<std::string> calls;
-  for (int n = 0; n < kNumOps; ++n) {
-    const auto op = static_cast<Op>(n);
-    const bool exists = !forms_of(chip::Generation::k71, op, Alu::kAdd).empty() ||
-                        !forms_of(chip::Generation::k71, op, Alu::kMul).empty();
-    if (exists && !jit::avx512::emitter_of(op)) calls.insert(kOpInfo[n].mnemonic);
-  }
-  EXPECT_EQ(calls,
-            (std::set<std::string>{
-                "alleq",          "allfeq",        "ballot",         "bcastf",         "ftoc",
-                "ftosnorm16",     "ftounorm16",    "funpacksnormhi", "funpacksnormlo", "funpackunormhi",
-                "funpackunormlo", "ldvpmd_in",     "ldvpmd_out",     "ldvpmg_in",      "ldvpmg_out",
-                "ldvpmp",         "nop",           "setnnmode_ss",   "setnnmode_su",   "setnnmode_us",
-                "setnnmode_uu",   "setrevf",       "stvpmd",         "stvpmp",         "v10pack",
-                "v11fpack",       "v8dot",         "v8pack",         "vfadd",          "vfcmp",
-                "vfmax",          "vfmin",         "vfmul",          "vfsub",          "vftosnorm8",
-                "vftounorm10hi",  "vftounorm10lo", "vftounorm8"}));
-}
-
-// ---- Random programs
-
 using TargetAndGeneration = std::tuple<jit::Target, chip::Generation>;
 
 class JitPrograms : public Jit, public testing::WithParamInterface<TargetAndGeneration> {
@@ -514,6 +491,34 @@ TEST_P(JitPrograms, RandomOnes) {
   }
   EXPECT_GT(executed, 20'000u);
   EXPECT_GE(compiler.statistics().programs[static_cast<size_t>(jit::Outcome::kCompiled)], 600u);
+}
+
+// Of more instructions in a block than a part has, and of special functions, of which a graph has room for
+// few.
+TEST_P(JitPrograms, LongOnes) {
+  for (int round = 0; round < 20; ++round) {
+    std::vector<uint64_t> words;
+    while (words.size() < 700) {
+      Instruction i;
+      const auto& forms = forms_of(generation, random() % 3 ? Op::kFmul : Op::kVfmul, Alu::kMul);
+      i.mul = forms[random() % forms.size()];
+      i.mul.a = rf(any_register(), i.mul.a.unpack);
+      i.mul.b = rf(any_register(), i.mul.b.unpack);
+      const Dst d = generation == chip::Generation::k42 && random() % 2
+                        ? to(random() % 2 ? kWaddrExp : kWaddrLog)
+                        : to(any_register());
+      i.mul.magic = d.magic;
+      i.mul.waddr = d.waddr;
+      if (generation != chip::Generation::k42 && random() % 2)
+        i.add = half(random() % 2 ? Op::kExp : Op::kLog, to(any_register()), rf(any_register()));
+      if (const auto word = encode(generation, i)) words.push_back(*word);
+    }
+    load(words);
+    start(random() % 2);
+    run_both();
+    ASSERT_FALSE(HasFailure()) << "round " << round;
+  }
+  EXPECT_GT(executed, 10'000u);
 }
 
 // Every operation and type of general accesses, at addresses and in lanes of all patterns.

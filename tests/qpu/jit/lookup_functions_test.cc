@@ -56,7 +56,7 @@ std::vector<LookupKind> kinds() {
 class LookupFunctionsOf : public testing::Test {
  protected:
   void SetUp() override {
-    if (!best_target() || !compiles_programs(*best_target())) GTEST_SKIP() << "lookups are not compiled here";
+    if (!best_target()) GTEST_SKIP() << "nothing is compiled here";
   }
   static LookupCompiler::Made made_of(LookupFunctions& functions, uint8_t shift, const void* owner) {
     return functions.code_of(kind_with_layer_shift(shift), owner).value();
@@ -90,9 +90,9 @@ TEST_F(LookupFunctionsOf, WhoHasMostGiveWay) {
   EXPECT_NE(made_of(made, 11, &greedy).cost, 0u);
 }
 
-/// Whatever the processor can execute: what is made for another one is not called.
-TEST_F(LookupFunctionsOf, AllKindsHaveCodeForBothVectors) {
-  for (const Target target : {Target::kAvx512, Target::kAvx2})
+/// Whatever the processor can execute of its kind: what is made for another one is not called.
+TEST_F(LookupFunctionsOf, AllKindsHaveCodeForAllVectors) {
+  for (const Target target : kAllTargets)
     for (const LookupKind& kind : kinds())
       for (const bool picks_lanes : {false, true})
         EXPECT_FALSE(make_lookup_code(target, graph::lookup_graph(kind, picks_lanes)).empty());

@@ -345,7 +345,8 @@ class JitLookups : public testing::TestWithParam<std::tuple<jit::Target, chip::G
 };
 
 INSTANTIATE_TEST_SUITE_P(Targets, JitLookups,
-                         testing::Combine(testing::Values(jit::Target::kAvx512, jit::Target::kAvx2),
+                         testing::Combine(testing::Values(jit::Target::kAvx512, jit::Target::kAvx2,
+                                                          jit::Target::kNeon),
                                           testing::Values(chip::Generation::k71, chip::Generation::k42)),
                          [](const auto& p) {
                            return absl::StrCat(jit::name(std::get<0>(p.param)), "_",

@@ -255,7 +255,7 @@ class TwinsOfTargets : public Twins, public testing::WithParamInterface<jit::Tar
  protected:
   TwinsOfTargets() : Twins(GetParam()) {}
 };
-inline const auto kTargets = testing::Values(jit::Target::kAvx512, jit::Target::kAvx2);
+inline const auto kTargets = testing::ValuesIn(jit::kAllTargets);
 inline const auto kNameOfTarget = [](const auto& p) { return std::string(jit::name(p.param)); };
 
 }  // namespace v3d::qpu

@@ -6,36 +6,15 @@
 #include <limits>
 #include <utility>
 
+#include "gpu/base/qpu_place.h"
 #include "gpu/qpu/jit/code/frame.h"
 #include "gpu/qpu/run/program.h"
 
 namespace v3d::qpu::jit {
 namespace {
 
-using Function = uint32_t (*)(Thread*, Frame*, const uint8_t*);
+using Why = CodeExit::Why;
 using Sync = Thread::Pending::Sync;
-
-/// One piece of the uniform stream that stands together in host memory: the snapshot, or what lies around it.
-void place_uniforms(const Thread& t, Frame& frame) {
-  if (t.snapshot_bytes == 0) [[likely]] {
-    frame.uniform_base = t.memory.host(0);
-    frame.uniform_low = 0;
-    frame.uniform_span = ~0u;
-    return;
-  }
-  const uint32_t offset = t.uniforms - t.snapshot_address;
-  if (offset < t.snapshot_bytes) {
-    frame.uniform_base = t.snapshot - t.snapshot_address;
-    frame.uniform_low = t.snapshot_address;
-    frame.uniform_span = t.snapshot_bytes;
-    return;
-  }
-  frame.uniform_base = t.memory.host(0);
-  const uint32_t end = t.snapshot_address + t.snapshot_bytes;
-  const bool below = t.uniforms < t.snapshot_address;
-  frame.uniform_low = below ? 0 : end;
-  frame.uniform_span = (below ? t.snapshot_address : ~0u) - frame.uniform_low;
-}
 
 bool agrees(const flow::InFlight& f, const Thread& t) {
   const Thread::Pending& p = t.pending;
@@ -62,12 +41,72 @@ std::vector<uint16_t> index_of(const std::vector<CodeEntry>& entries) {
   return index;
 }
 
+/// Of the results of special functions that are under way the older one stands first.
+void order_sfu_results(Thread& t) {
+  Thread::Pending& p = t.pending;
+  if (p.sfu_oldest != 0 && p.events.sfu != 0) std::swap(p.sfu_result[0], p.sfu_result[1]);
+  p.sfu_oldest = 0;
+}
+
+/// One piece of the uniform stream that stands together in host memory: the snapshot, or what lies around it.
+void place_uniforms(const Thread& t, Frame& frame) {
+  if (t.snapshot_bytes == 0) [[likely]] {
+    frame.uniform_base = t.memory.host(0);
+    frame.uniform_low = 0;
+    frame.uniform_span = ~0u;
+    return;
+  }
+  const uint32_t offset = t.uniforms - t.snapshot_address;
+  if (offset < t.snapshot_bytes) {
+    frame.uniform_base = t.snapshot - t.snapshot_address;
+    frame.uniform_low = t.snapshot_address;
+    frame.uniform_span = t.snapshot_bytes;
+    return;
+  }
+  frame.uniform_base = t.memory.host(0);
+  const uint32_t end = t.snapshot_address + t.snapshot_bytes;
+  const bool below = t.uniforms < t.snapshot_address;
+  frame.uniform_low = below ? 0 : end;
+  frame.uniform_span = (below ? t.snapshot_address : ~0u) - frame.uniform_low;
+}
+
+void begin_frame(Frame& frame, GpuAddr entry, bool starts, LookupCompiler* lookups) {
+  frame.entry = entry;
+  frame.error = nullptr;
+  frame.forgets_registers = starts;
+  frame.lookups = lookups;
+}
+
+/// Uniforms that follow each other in one piece, and varyings before the last one.
+bool has_streams(const CodePart& part, const Thread& t, const Frame& frame) {
+  if (part.uniforms != 0) {
+    const uint32_t offset = t.uniforms - frame.uniform_low, bytes = 4 * part.uniforms;
+    if (offset > frame.uniform_span || frame.uniform_span - offset < bytes) return false;
+  }
+  return part.varyings == 0 ||
+         t.pending.next_varying + (part.varyings - 1) * uint32_t{sizeof(Varying)} <= t.last_varying;
+}
+
+/// Behind a branch. Its uniform is read whether it is taken or not.
+void branch(const CodePart& part, bool is_taken, Thread& t, const Frame& frame) {
+  const GpuAddr address =
+      frame.entry + (static_cast<uint32_t>(part.before.index) + part.instructions - 1) * 8;
+  uint32_t word = 0;
+  if (part.moves_by) {
+    t.pc = address;
+    std::memcpy(&word, frame.uniform_base + (frame.uniforms + 4 * *part.moves_by), sizeof(word));
+  }
+  if (!is_taken) return;
+  if (part.sets_link) t.link = address + (1 + flow::kBranchDelay) * 8;
+  if (part.moves_by) t.pending.branch_uniforms = word + (part.moves_relative ? t.uniforms : 0);
+}
+
 }  // namespace
 
 const char* name(CodeExit::Why why) {
   static constexpr const char* kNames[kNumWhys] = {
-      "end",          "thread switch",   "hang",       "end of a slice", "scattered uniforms",
-      "unknown code", "computed branch", "empty queue"};
+      "end",          "thread switch",  "hang", "end of a slice", "scattered uniforms",
+      "unknown code", "computed branch"};
   return kNames[static_cast<size_t>(why)];
 }
 
@@ -80,13 +119,16 @@ ProgramCode::ProgramCode(CodeContent content, CodeMemory memory, CodeTables tabl
       start_(find_start()),
       complete_(complete),
       leaves_(leaves),
-      lookups_(lookups) {}
+      lookups_(lookups) {
+  for (CodePart& part : tables_.parts)
+    if (part.instructions != 0) part.function = std::bit_cast<ThreadFn>(memory_.begin() + part.begin);
+}
 
 size_t ProgramCode::bytes() const {
   return sizeof(*this) + memory_.host_bytes() + content_.words.size() * sizeof(uint64_t) +
          content_.stretches.size() * sizeof(CodeContent::Stretch) +
-         tables_.entries.size() * sizeof(CodeEntry) + tables_.exits.size() * sizeof(CodeExit) +
-         tables_.places.size() * sizeof(CodePlace) + entry_at_.size() * sizeof(uint16_t);
+         tables_.entries.size() * sizeof(CodeEntry) + tables_.parts.size() * sizeof(CodePart) +
+         entry_at_.size() * sizeof(uint16_t);
 }
 
 bool ProgramCode::matches(Memory memory, GpuAddr entry) const {
@@ -144,182 +186,108 @@ const CodeEntry* ProgramCode::find_entry(const Thread& t, GpuAddr entry) const {
   return nullptr;
 }
 
-namespace {
-
-void begin_frame(Frame& frame, GpuAddr entry, bool starts, LookupCompiler* lookups) {
-  frame.entry = entry;
-  frame.error = nullptr;
-  frame.locked_accesses = 0;
-  frame.forgets_registers = starts;
-  frame.plain = 0;
-  frame.lookups = lookups;
-}
-
-/// From `place` of the code to an exit. @return  its number
-uint32_t enter(const uint8_t* function, const uint8_t* place, Thread& t, Frame& frame, const HostRun& run) {
-  frame.thread = &t;
-  frame.left = t.budget;
-  frame.paid = 0;
-  t.host_run = &run;
-  const uint32_t exit = std::bit_cast<Function>(function)(&t, &frame, place);
-  t.host_run = nullptr;
-  return exit;
-}
-
-void count_executed(Thread& t, const Frame& frame, uint64_t left_back = 0) {
-  t.instructions += t.budget - frame.left - frame.paid - left_back;
-  t.budget = frame.left + left_back;
-}
-
-}  // namespace
-
-/// The instruction whose code stands there; CodePlace::kNone if that is none's.
-int32_t ProgramCode::index_at(const uint8_t* host_pc) const {
-  if (host_pc < memory_.begin() || host_pc >= memory_.begin() + memory_.size()) return CodePlace::kNone;
-  const auto behind = std::upper_bound(
-      tables_.places.begin(), tables_.places.end(), host_pc - memory_.begin(),
-      [](ptrdiff_t offset, const CodePlace& place) { return offset < static_cast<ptrdiff_t>(place.offset); });
-  return behind == tables_.places.begin() ? CodePlace::kNone : std::prev(behind)->index;
-}
-
-GpuAddr ProgramCode::instruction(const Thread& t, const Frame& frame, const uint8_t* host_pc) const {
-  int32_t index = index_at(host_pc);
-  // In a routine, or in a function: in front of where the instruction's code goes on then.
-  if (index == CodePlace::kNone) index = index_at(static_cast<const uint8_t*>(frame.stack[-1]) - 1);
-  return index == CodePlace::kNone ? t.pc : frame.entry + static_cast<uint32_t>(index) * 8;
-}
-
-bool ProgramCode::pay(Frame& frame, const void* host_pc, uint64_t instructions, uint64_t* left) const {
-  const auto* const pc = static_cast<const uint8_t*>(host_pc);
-  if (pc < memory_.begin() || pc >= memory_.begin() + memory_.size())
-    return false;  // r15 is something else there
-  instructions = std::min(instructions, *left);
-  *left -= instructions;
-  frame.paid += instructions;
-  return true;
-}
-
-class ProgramCode::Run final : public HostRun {
- public:
-  explicit Run(const ProgramCode& code) : code_(code) {}
-  GpuAddr instruction(const Thread& t, const void* host_pc) const override {
-    return code_.instruction(t, frame, static_cast<const uint8_t*>(host_pc));
-  }
-  bool pay(const void* host_pc, uint64_t instructions, uint64_t* left) const override {
-    return code_.pay(frame, host_pc, instructions, left);
-  }
-  mutable Frame frame;
-
- private:
-  const ProgramCode& code_;
-};
-
-HostProgram::Leave ProgramCode::run(Thread& t, GpuAddr entry) const {
+const CodeEntry* ProgramCode::entry_of(const Thread& t, GpuAddr entry) const {
   const bool starts = t.pc == entry && t.pending.events == Thread::Pending::Events{} &&
                       !t.pending.last_section && t.final_section == content_.final_section &&
                       t.pending.sync == Sync::kNone;
-  const CodeEntry* const at = starts ? start_ : find_entry(t, entry);
-  if (!at) return {Leave::Why::kElsewhere};
-  Run run(*this);
-  Frame& frame = run.frame;
-  begin_frame(frame, entry, false, lookups_);
-  place_uniforms(t, frame);
-  const CodeExit& exit = tables_.exits[enter(memory_.begin(), memory_.begin() + at->offset, t, frame, run)];
-  return leave(exit, t, frame);
+  return starts ? start_ : find_entry(t, entry);
 }
 
-/// They have a frame in common, which keeps what lookups found.
-class StartingThreads final : public HostSeries, public HostRun {
+HostProgram::Leave ProgramCode::run(Thread& t, GpuAddr entry) const {
+  const CodeEntry* const at = entry_of(t, entry);
+  if (at == nullptr) return {Leave::Why::kElsewhere};
+  Frame frame;
+  begin_frame(frame, entry, false, lookups_);
+  return follow(t, frame, at->part);
+}
+
+HostProgram::Leave ProgramCode::follow(Thread& t, Frame& frame, uint32_t number) const {
+  frame.thread = &t;
+  place_uniforms(t, frame);
+  order_sfu_results(t);
+  for (;;) {
+    const CodePart& part = tables_.parts[number];
+    if (part.function == nullptr) return leave(part.before, part.before.why, t, frame);
+    if (t.budget < part.instructions) return leave(part.before, Why::kBudget, t, frame, part.instructions);
+    if (!has_streams(part, t, frame)) return leave(part.before, Why::kUniforms, t, frame);
+    t.budget -= part.instructions;
+    t.instructions += part.instructions;
+    frame.uniforms = t.uniforms;
+    const uint32_t way = part.function(&t, &frame);
+    if (way == kThreadHangs) return hang(part, t, frame);
+    t.uniforms = frame.uniforms + 4 * part.uniforms;
+    t.pending.next_varying += part.varyings * uint32_t{sizeof(Varying)};
+    const bool is_taken = way == kThreadBranches;
+    if (part.branches) branch(part, is_taken, t, frame);
+    if (t_fault_cost != 0) [[unlikely]]
+      t.budget -= std::min<uint64_t>(t.budget, std::exchange(t_fault_cost, 0));
+    if (part.ends) return leave(part.after, Why::kEnd, t, frame);
+    if (!is_taken && part.lands) t.uniforms = t.pending.branch_uniforms;
+    number = is_taken ? part.taken : part.next;
+    if (part.switches && (t.stop_at_switch || (part.may_wait && t.pending.sync != Sync::kNone)))
+      return leave(tables_.parts[number].before, Why::kSwitch, t, frame);
+  }
+}
+
+/// The instruction that hangs counts as executed.
+HostProgram::Leave ProgramCode::hang(const CodePart& part, Thread& t, Frame& frame) {
+  const GpuAddr first = frame.entry + static_cast<uint32_t>(part.before.index) * 8;
+  const uint32_t left = part.instructions - (t.pc - first) / 8 - 1;
+  t.instructions -= left;
+  t.budget += left;
+  if (frame.exception) std::rethrow_exception(std::exchange(frame.exception, nullptr));
+  return {.why = Leave::Why::kHang, .error = frame.error};
+}
+
+/// @param needed  instructions, of Why::kBudget
+HostProgram::Leave ProgramCode::leave(const CodeExit& exit, Why why, Thread& t, const Frame& frame,
+                                      uint32_t needed) const {
+  t.pc = frame.entry + static_cast<uint32_t>(exit.index) * 8;
+  set_in_flight(exit.in_flight, t);
+  if (exit.in_flight.branch_in != 0) {
+    t.pending.branch_target = (exit.branch_target + (exit.branch_is_relative ? frame.entry : 0)) & ~7u;
+    t.pending.branch_moves_uniforms = exit.branch_moves_uniforms;
+  }
+  const auto count = [&] { leaves_[static_cast<size_t>(why)].fetch_add(1, std::memory_order_relaxed); };
+  switch (why) {
+    case Why::kEnd:
+      return {Leave::Why::kEnd};
+    case Why::kSwitch:
+      return {Leave::Why::kSwitch};
+    case Why::kBudget:
+      if (!t.stop_at_block) count();  // where turns end nobody interprets on, and workers would share it
+      return {.why = Leave::Why::kBudget, .needed = needed};
+    default:
+      count();
+      return {Leave::Why::kElsewhere};
+  }
+}
+
+/// They have a frame in common.
+class StartingThreads final : public HostSeries {
  public:
   void begin(const ProgramCode& code, GpuAddr entry) {
     code_ = &code;
-    exits_ = code.tables_.exits.data();
-    // Without a function of its own a thread starts like any other.
-    const size_t function = code.start_ ? code.tables_.start : 0;
-    function_ = function == 0 ? nullptr : code.memory_.begin() + function;
-    last_entry_ = nullptr;
-    memory_ = nullptr;
     begin_frame(frame_, entry, true, code.lookups_);
   }
-
   HostProgram::Leave start(Thread& t) override {
-    if (!function_) [[unlikely]]
-      return code_->run(t, frame_.entry);
-    place(t);
-    const CodeExit& exit = exits_[enter(function_, nullptr, t, frame_, *this)];
-    if (exit.why != CodeExit::Why::kEnd || frame_.exception) [[unlikely]]
-      return code_->leave(exit, t, frame_);
-    count_executed(t, frame_);
-    return {HostProgram::Leave::Why::kEnd};
+    if (code_->start_ == nullptr) return {HostProgram::Leave::Why::kElsewhere};
+    return code_->follow(t, frame_, code_->start_->part);
   }
-
   HostProgram::Leave go_on(Thread& t) override {
-    // Batches of a supergroup stop at the same barrier.
-    if (last_entry_ == nullptr || t.pc - frame_.entry != static_cast<uint32_t>(last_entry_->index) * 8 ||
-        !agrees(last_entry_->in_flight, t))
-      last_entry_ = code_->find_entry(t, frame_.entry);
-    if (last_entry_ == nullptr) return {HostProgram::Leave::Why::kElsewhere};
-    place(t);
-    const uint8_t* const code = code_->memory_.begin();
-    return code_->leave(exits_[enter(code, code + last_entry_->offset, t, frame_, *this)], t, frame_);
-  }
-
-  GpuAddr instruction(const Thread& t, const void* host_pc) const override {
-    return code_->instruction(t, frame_, static_cast<const uint8_t*>(host_pc));
-  }
-  bool pay(const void* host_pc, uint64_t instructions, uint64_t* left) const override {
-    return code_->pay(frame_, host_pc, instructions, left);
+    const CodeEntry* const at = code_->entry_of(t, frame_.entry);
+    if (at == nullptr) return {HostProgram::Leave::Why::kElsewhere};
+    return code_->follow(t, frame_, at->part);
   }
 
  private:
-  void place(const Thread& t) {
-    if (t.snapshot_bytes == 0 && t.memory.host(0) == memory_) [[likely]]
-      return;
-    place_uniforms(t, frame_);
-    memory_ = t.snapshot_bytes != 0 ? nullptr : t.memory.host(0);
-  }
-
   const ProgramCode* code_ = nullptr;
-  const CodeExit* exits_ = nullptr;
-  const CodeEntry* last_entry_ = nullptr;  // of a thread that went on
-  const uint8_t* function_ = nullptr;
-  const uint8_t* memory_ = nullptr;  // of the threads for which uniforms are placed
-  mutable Frame frame_;
+  Frame frame_;
 };
 
 void ProgramCode::begin(std::unique_ptr<HostSeries>& series, GpuAddr entry) const {
   if (!series) series = std::make_unique<StartingThreads>();
   static_cast<StartingThreads&>(*series).begin(*this, entry);
-}
-
-HostProgram::Leave ProgramCode::leave(const CodeExit& exit, Thread& t, Frame& frame) const {
-  using Why = CodeExit::Why;
-  if (frame.exception) std::rethrow_exception(std::exchange(frame.exception, nullptr));
-  const GpuAddr entry = frame.entry;
-  count_executed(t, frame, exit.left_back);
-  t.pc = entry + static_cast<uint32_t>(exit.index) * 8;
-  t.uniforms += exit.uniform_bytes;
-  t.unifa += exit.unifa_bytes;
-  set_in_flight(exit.in_flight, t);
-  if (exit.in_flight.branch_in != 0) {
-    t.pending.branch_target = (exit.branch_target + (exit.branch_is_relative ? entry : 0)) & ~7u;
-    t.pending.branch_moves_uniforms = exit.branch_moves_uniforms;
-  }
-  switch (exit.why) {
-    case Why::kEnd:
-      return {Leave::Why::kEnd};
-    case Why::kSwitch:
-      return {Leave::Why::kSwitch};
-    case Why::kHang:
-      return {.why = Leave::Why::kHang, .error = frame.error};
-    case Why::kBudget:
-      if (!t.stop_at_block)  // where turns end nobody interprets on, and workers would share the counter
-        leaves_[static_cast<size_t>(exit.why)].fetch_add(1, std::memory_order_relaxed);
-      return {.why = Leave::Why::kBudget, .needed = exit.left_back};
-    default:
-      leaves_[static_cast<size_t>(exit.why)].fetch_add(1, std::memory_order_relaxed);
-      return {Leave::Why::kElsewhere};
-  }
 }
 
 }  // namespace v3d::qpu::jit

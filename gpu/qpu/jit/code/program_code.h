@@ -1,5 +1,6 @@
-/// A ProgramCode is a compiled program: host code, where it may be entered, and what it means that it was
-/// left.
+/// A ProgramCode is a compiled program: a function of the host for each part of a block, from the registers
+/// of the thread to its registers. What stands between them is here, for all hosts: entries, branches, exits,
+/// the budget and the uniform stream.
 #pragma once
 
 #include <array>
@@ -12,6 +13,7 @@
 #include "gpu/chip/generation.h"
 #include "gpu/qpu/flow/flow.h"
 #include "gpu/qpu/jit/code/code_memory.h"
+#include "gpu/qpu/jit/code/functions.h"
 #include "gpu/qpu/run/compiled.h"
 
 namespace v3d::qpu::jit {
@@ -35,62 +37,59 @@ struct CodeContent {
   bool operator==(const CodeContent&) const = default;
 };
 
-/// A block in the code.
+/// Where a block begins.
 struct CodeEntry {
   int32_t index;  ///< of the instruction
   flow::InFlight in_flight;
-  size_t offset;  ///< in the code
+  uint32_t part;
 };
 
-/// A way out of the code.
+/// A place where code may be left.
 struct CodeExit {
   enum class Why : uint8_t {
     kEnd,
     kSwitch,    ///< a thread switch at which the thread stops or may wait
     kHang,      ///< Frame::error
-    kBudget,    ///< kBudget to kLoop: the interpreter goes on at the node
-    kUniforms,  ///< the uniforms that follow do not stand in one piece
-    kGap,       ///< no code is known: flow::Exit::Gap
+    kBudget,    ///< kBudget to kComputed: the interpreter goes on at the node
+    kUniforms,  ///< the uniforms or varyings that follow do not stand in one piece
+    kGap,       ///< no code is known (flow::Exit::Gap), or there is none
     kComputed,  ///< a branch to what the program computed
-    kQueue,     ///< ldtmu with an empty queue
   } why;
-  int32_t index;  ///< of the next instruction; of kHang, of the one that hangs
+  int32_t index;  ///< of the next instruction
   flow::InFlight in_flight;
-  uint32_t left_back = 0;  ///< instructions that were taken from the budget but not executed
-  uint32_t uniform_bytes = 0, unifa_bytes = 0;  ///< that were taken since the streams were brought up to date
   // With in_flight.branch_in:
   uint32_t branch_target = 0;  ///< an address, or bytes from the entry
   bool branch_is_relative = false;
   bool branch_moves_uniforms = false;
 };
 
-inline constexpr size_t kNumWhys = 8;
+inline constexpr size_t kNumWhys = 7;
 const char* name(CodeExit::Why why);
 /// How often threads left, for each CodeExit::Why from kBudget on.
 using LeaveCounts = std::array<std::atomic<uint64_t>, kNumWhys>;
 
-/// Where code of a node begins; of kNowhere, code of no node.
-struct CodeMark {
-  size_t offset;
-  uint32_t node;
-  bool out_of_the_way = false;  ///< after the blocks
-};
-
-/// The same, for the code as it stands.
-struct CodePlace {
-  static constexpr int32_t kNone = INT32_MIN;
-  uint32_t offset;
-  int32_t index;  ///< of the instruction; kNone: of none
+/// Instructions one after the other, in one block; or a place where code is left.
+struct CodePart {
+  ThreadFn function = nullptr;                             ///< null: it is left
+  size_t begin = 0;                                        ///< of the function, in the code
+  uint32_t instructions = 0;                               ///< 0: there is no function
+  uint32_t uniforms = 0, varyings = 0;                     ///< that it takes
+  CodeExit before{};                                       ///< where code is left that does not go on here
+  CodeExit after{};                                        ///< and where the thread `ends`
+  uint32_t next = flow::kNowhere, taken = flow::kNowhere;  ///< parts
+  bool ends = false;                                       ///< the thread does, behind it
+  bool switches = false, may_wait = false;                 ///< a thread switch takes effect behind it
+  bool lands = false;                                      ///< a branch that moves the uniform stream does
+  bool branches = false;                                   ///< it ends with a branch. Of that:
+  std::optional<uint32_t> moves_by{};                      ///< the uniform that moves the stream
+  bool moves_relative = false;
+  bool sets_link = false;
 };
 
 struct CodeTables {
   std::vector<CodeEntry> entries;  ///< in the order of their indices
-  std::vector<CodeExit> exits;
-  std::vector<CodeMark> marks;    ///< in the order of their offsets; for listing() only
-  std::vector<CodePlace> places;  ///< the same
+  std::vector<CodePart> parts;
   HostProgram::Inputs inputs;
-  size_t start =
-      0;  ///< offset of a function for threads that begin and need no registers in the end; 0: none
 };
 
 class ProgramCode : public HostProgram {
@@ -112,18 +111,19 @@ class ProgramCode : public HostProgram {
 
  private:
   friend class StartingThreads;
-  class Run;
 
   const CodeEntry* find_start() const;
   const CodeEntry* find_entry(const Thread& thread, GpuAddr entry) const;
-  Leave leave(const CodeExit& exit, Thread& thread, Frame& frame) const;
-  GpuAddr instruction(const Thread& thread, const Frame& frame, const uint8_t* host_pc) const;
-  int32_t index_at(const uint8_t* host_pc) const;
-  bool pay(Frame& frame, const void* host_pc, uint64_t instructions, uint64_t* left) const;
+  /// The block where a thread is that is to run. @return  null: there is none
+  const CodeEntry* entry_of(const Thread& thread, GpuAddr entry) const;
+  Leave follow(Thread& thread, Frame& frame, uint32_t number) const;
+  Leave leave(const CodeExit& exit, CodeExit::Why why, Thread& thread, const Frame& frame,
+              uint32_t needed = 0) const;
+  static Leave hang(const CodePart& part, Thread& thread, Frame& frame);
 
   const CodeContent content_;
   const CodeMemory memory_;
-  const CodeTables tables_;
+  CodeTables tables_;
   /// By the index of an instruction, from that of the first entry on: the first entry that is not before it.
   /// Empty if that would be long.
   const std::vector<uint16_t> entry_at_;

@@ -1,28 +1,14 @@
-/// Both back ends emit these steps for the special functions of gpu/qpu/run/sfu.h, on registers of doubles.
-/// An Emitter has doubles(), operands of the same double everywhere, and fill().
+/// Emitters of all hosts emit these steps for the special functions of gpu/qpu/run/sfu.h, on registers of
+/// doubles. An Emitter has doubles(), operands of the same double everywhere, and fill().
 #pragma once
 
 #include <bit>
 #include <cstdint>
 #include <initializer_list>
 
-#include "gpu/qpu/run/sfu.h"
-
 namespace v3d::qpu::jit::sfu_steps {
 
-inline constexpr uint32_t kOne = 0x3f800000, kMinusOne = 0xbf800000, kHalf = 0x3f000000,
-                          kMinusHalf = 0xbf000000, kInfinity = 0x7f800000, kMinusInfinity = 0xff800000,
-                          kNan = 0x7fc00000, kTwoHundred = 0x43480000, kMinusTwoHundred = 0xc3480000,
-                          kLeastNormal = 0x00800000;
-
-/// sfu::kTiesOfExp2 as words.
-struct Tie {
-  uint32_t x, result;
-};
-constexpr Tie words_of(const sfu::Tie& tie) {
-  return {std::bit_cast<uint32_t>(tie.x), std::bit_cast<uint32_t>(tie.result)};
-}
-inline constexpr Tie kTies[] = {words_of(sfu::kTiesOfExp2[0]), words_of(sfu::kTiesOfExp2[1])};
+inline constexpr uint32_t kOne = 0x3f800000;
 
 template <typename Emitter>
 auto quadwords(Emitter& e, uint64_t bits) {
@@ -91,24 +77,6 @@ void log2(Emitter& e, const Vector& s, const Vector& n, const Vector& t, const V
   e.vpaddq(n, n, quadwords(e, 0x4338000000000000));
   e.vsubpd(n, n, e.doubles(0x1.8p52));
   e.vaddpd(s, n, s);
-}
-
-/// d, between -1/2 and 1/2, becomes sin(pi * d). All others are changed.
-template <typename Emitter, typename Vector>
-void sine(Emitter& e, const Vector& d, const Vector& t, const Vector& t2, const Vector& even,
-          const Vector& odd) {
-  e.vmulpd(t, d, d);
-  e.vmulpd(t2, t, t);
-  polynomial(e, even, t2,
-             {0x1.9d462020fcc78p-21, 0x1.e8f3675ee37ddp-12, 0x1.5078348551854p-4, 0x1.466bc6775aa7dp+1});
-  e.vmulpd(even, even, t2);
-  polynomial(e, odd, t2,
-             {-0x1.6f7acdb8f6580p-16, -0x1.e3074dfaf87afp-8, -0x1.32d2cce627c86p-1, -0x1.4abbce625be52p+2});
-  e.vmulpd(odd, t, odd);
-  e.vaddpd(odd, odd, even);
-  e.vmulpd(odd, d, odd);
-  e.vmulpd(d, d, e.doubles(0x1.921fb54442d18p+1));
-  e.vaddpd(d, d, odd);
 }
 
 }  // namespace v3d::qpu::jit::sfu_steps

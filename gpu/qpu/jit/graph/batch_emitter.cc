@@ -108,7 +108,7 @@ void BatchEmitter::lead(const Node& node) {
   const Lead to = lead_of(graph_, node);
   const auto [some, none] = to;
   if (!to.is_known()) mask_to(edx, node.operands[0]);
-  store_all(node);
+  store_behind(node, kBatchValues);
   mov(eax, some & ~kStretchAgain);
   if (!to.is_known()) {
     mov(ecx, none & ~kStretchAgain);
@@ -123,33 +123,6 @@ void BatchEmitter::lead(const Node& node) {
     je(again_, T_NEAR);
   }
   consume(node);
-}
-
-void BatchEmitter::store_all(const Node& node) {
-  std::vector<Stored> values = stored_at(graph_, node, places_);
-  copy_replaced(graph_, values, [&](const Stored& what) {
-    const auto copy = static_cast<int16_t>(num_slots_++);
-    for (int p = 0; p < parts_; ++p) {
-      vmovups(scratch(0), stands_at(what.node->operands[0], p, false));
-      vmovaps(slot(copy, p), scratch(0));
-    }
-    return copy;
-  });
-  for (const Stored& what : values) {
-    for (int p = 0; p < parts_; ++p) {
-      const Xbyak::Address to = ptr[kBatchValues + static_cast<int>(what.node->immediate) + 32 * p];
-      if (what.place.unit >= 0) {
-        vmovups(to, vector(what.place.unit, p));
-        continue;
-      }
-      const Id id = what.node->operands[0];
-      const bool is_spread = wide_ && what.place.slot < 0 && is_everywhere(id);
-      const Xbyak::Address from = what.place.slot >= 0 ? slot(what.place.slot, p) : stands_at(id, p, false);
-      is_spread ? vpbroadcastd(scratch(0), from) : vmovups(scratch(0), from);
-      vmovups(to, scratch(0));
-    }
-    consume(*what.node);
-  }
 }
 
 // ---- Memory

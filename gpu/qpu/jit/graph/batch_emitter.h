@@ -33,7 +33,6 @@ class BatchEmitter final : public GraphEmitter {
 
   void expect(const Node& node);
   void lead(const Node& node);
-  void store_all(const Node& node);
   void load_word(const Node& node);
   void load_memory(const Node& node);
   void load_words(const Node& node, int address, int lanes, const std::array<int, kMostLoads>& to,

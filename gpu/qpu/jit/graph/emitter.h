@@ -18,6 +18,7 @@
 #include "gpu/base/lanes.h"
 #include "gpu/qpu/graph/graph.h"
 #include "gpu/qpu/jit/graph/registers.h"
+#include "gpu/qpu/jit/graph/stored.h"
 
 namespace v3d::qpu::jit {
 
@@ -95,6 +96,11 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   Last last_operand(Id id, bool spreads = true);
   template <typename Fn>
   void with(const Last& last, int part, bool spreads, Fn fn);
+
+  /// What stands behind a node that leaves(), at its offsets from there. Changes eax, ecx and edx.
+  void store_behind(const Node& node, const Xbyak::Reg64& base);
+  void store_mask(const Stored& what, const Xbyak::Address& to);
+  void load_stored(const Vector& to, const Stored& what, int part);
 
   // ---- Code
   void emit(const Node& node) override;

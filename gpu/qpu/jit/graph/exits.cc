@@ -84,39 +84,11 @@ void RunEmitter::store_all(Exit& exit) {
     add(dword[kThread + offset_of(offsetof(Thread, uniforms))], 4 * static_cast<int>(uniforms));
 }
 
-Xbyak::Address RunEmitter::memory_of_stored(const Stored& what, int part) {
-  if (what.place.slot >= 0) return slot(what.place.slot, part);
-  return stands_at(what.node->operands[0], part, false);
-}
-
-void RunEmitter::load_stored(const Vector& to, const Stored& what, int part) {
-  if (what.place.unit >= 0)
-    vmovaps(to, vector(what.place.unit, part));
-  else if (wide_ && what.place.slot < 0 && graph_[what.node->operands[0]].op == Op::kConst)
-    vpbroadcastd(to, ptr[rip + constants_[graph_[what.node->operands[0]].immediate]]);
-  else
-    vmovups(to, memory_of_stored(what, part));
-}
-
 /// Changes eax, ecx, edx and a scratch register.
 void RunEmitter::store(const Stored& what) {
   const Node& node = *what.node;
   const auto member = [&](size_t offset) { return kThread + offset_of(offset); };
-  if (node.op == Op::kStoreMask) {
-    load_stored(scratch(0), what, 0);
-    if (wide_) {
-      vpmovd2m(k1, scratch(0));
-      kmovw(edx, k1);
-    } else {
-      vmovmskps(edx, scratch(0));
-      load_stored(scratch(0), what, 1);
-      vmovmskps(eax, scratch(0));
-      shl(eax, 8);
-      or_(edx, eax);
-    }
-    mov(word[member(node.immediate)], dx);
-    return;
-  }
+  if (node.op == Op::kStoreMask) return store_mask(what, word[member(node.immediate)]);
   size_t to = node.immediate;
   if (node.op == Op::kStoreResult) {
     static_assert(vc4::kTmuResults == 16);

@@ -8,19 +8,14 @@
 namespace v3d::qpu::jit {
 namespace {
 
-using Xbyak::Opmask;
 using Xbyak::Reg64;
 
 constexpr int kUnitsOfAvx512 = 30, kUnitsOfAvx2 = 7, kUnitsOfHalves = 14;
 
 /// Of halves: bytes from the first lane of a value to the first one of this half.
 const Reg64 kHalf(Xbyak::Operand::RDI);
-const Reg64 kOut(Xbyak::Operand::R10);
+const Reg64 kOut(Xbyak::Operand::R12);
 constexpr int kHalfBytes = kLaneBytes / 2;
-constexpr bool is_free_of_avx512(int n) { return n >= 2 && n <= 6; }
-constexpr bool is_free_of_avx2(int n) { return n < 8; }
-/// Of AVX-512: masks of programs that values of graphs use, and where they stand meanwhile.
-constexpr int kFirstMask = 1, kLastMask = 5, kMasks = kOperands;
 
 int units_of(Width width) {
   if (width == Width::kAvx2) return kUnitsOfAvx2;
@@ -34,18 +29,23 @@ uint32_t row_of(uint32_t lane) { return (lane >> 1 & 1) | (lane >> 2 & 2); }
 }  // namespace
 
 LookupEmitter::LookupEmitter(const graph::Graph& graph, Width width, void* buffer, size_t bytes)
-    : GraphEmitter(graph, width, units_of(width), buffer, bytes) {}
+    : GraphEmitter(graph, width, units_of(width), buffer, bytes) {
+  loads_lanes_ = !wide_ && gathers_are_slow();
+}
 
-/// Which vectors have to be kept is known in the end.
 void LookupEmitter::begin() {
   push(rbp);
   mov(rbp, rsp);
+  push(kThread);
+  push(kOut);
   sub(rsp, 0x7fffffff);
   frame_at_ = getSize() - 4;
   and_(rsp, -kLaneBytes);
+  mov(kThread, rdi);
+  mov(kTextures, rsi);
+  mov(kMiddleOfMemory, rdx);
+  mov(kOut, rcx);
   if (are_halves()) xor_(kHalf.cvt32(), kHalf.cvt32());
-  keep_at_ = getSize();
-  jmp(keep_, T_NEAR);
   L(body_);
 }
 
@@ -54,40 +54,12 @@ void LookupEmitter::end() {
     xor_(kHalf.cvt32(), kHalfBytes);
     jnz(body_, T_NEAR);
   }
-  for_each_kept([&](const Vector& v, const Xbyak::Address& at) { vmovaps(v, at); });
-  if (wide_)
-    for (int k = kFirstMask; k <= kLastMask; ++k) kmovw(Opmask(k), word[rsp + kMasks + 2 * k]);
-  mov(rsp, rbp);
+  lea(rsp, ptr[rbp - 2 * static_cast<int>(sizeof(uint64_t))]);
+  pop(kOut);
+  pop(kThread);
   pop(rbp);
+  vzeroupper();
   ret();
-
-  const size_t keep = getSize();
-  L(keep_);
-  for_each_kept([&](const Vector& v, const Xbyak::Address& at) { vmovaps(at, v); });
-  if (wide_)
-    for (int k = kFirstMask; k <= kLastMask; ++k) kmovw(word[rsp + kMasks + 2 * k], Opmask(k));
-  if (getSize() != keep)
-    jmp(body_, T_NEAR);
-  else
-    leave_out_jump(keep_at_);
-}
-
-/// One of five bytes, whose label is known.
-void LookupEmitter::leave_out_jump(size_t at) {
-  rewrite(at, 0x0000441f0f, 4);
-  rewrite(at + 4, 0, 1);
-}
-
-/// Calls fn(register, where it is kept).
-template <typename Fn>
-void LookupEmitter::for_each_kept(Fn fn) {
-  const auto keep = [&](const Vector& v) {
-    const int n = v.getIdx();
-    if (!(wide_ ? is_free_of_avx512(n) : is_free_of_avx2(n))) fn(v, ptr[rsp + kSaved + bytes_of_part_ * n]);
-  };
-  for (int unit = 0; unit < num_used_; ++unit)
-    for (int p = 0; p < parts_; ++p) keep(vector(unit, p));
-  for (int n = 0; n < 2; ++n) keep(scratch(n));
 }
 
 Xbyak::Address LookupEmitter::home_of(const Node& node, int part, bool spreads) {

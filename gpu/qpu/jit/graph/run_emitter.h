@@ -52,8 +52,6 @@ class RunEmitter final : public GraphEmitter {
   void leave(const Node& node);
   void guards();
   void store_all(Exit& exit);
-  Xbyak::Address memory_of_stored(const Stored& what, int part);
-  void load_stored(const Vector& to, const Stored& what, int part);
   void store(const Stored& what);
 
   const GpuAddr code_;

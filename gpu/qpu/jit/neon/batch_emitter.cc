@@ -22,8 +22,6 @@ const Register kLines = w24;
 /// Of load_word: where the words stand.
 const Register kWordAddresses[] = {x26, x27, x28, x15};
 
-constexpr int kLanesOfPart = 4;
-
 MemOperand of_run(size_t offset) { return MemOperand(kRun, static_cast<int64_t>(offset)); }
 
 }  // namespace
@@ -133,7 +131,7 @@ void BatchEmitter::lead(const Node& node) {
     any_of(node.operands[0]);
     masm_.Mov(w11, w9);
   }
-  store_all(node);
+  store_behind(node, kBatchValues);
   go_on(to);
   consume(node);
 }
@@ -154,19 +152,6 @@ void BatchEmitter::go_on(const Lead& to) {
   masm_.B(&leave_, eq);
   masm_.Cmp(w0, own & ~kStretchAgain);
   masm_.B(&again_, eq);
-}
-
-void BatchEmitter::store_all(const Node& node) {
-  std::vector<Stored> values = stored_at(graph_, node, places_);
-  copy_replaced(graph_, values, [&](const Stored& what) {
-    const int copy = num_slots_++;
-    store_to(what.node->operands[0], what.place, {sp, kSlots + int64_t{kLaneBytes} * copy});
-    return static_cast<int16_t>(copy);
-  });
-  for (const Stored& what : values) {
-    store_to(what.node->operands[0], what.place, {kBatchValues, int64_t{what.node->immediate}});
-    consume(*what.node);
-  }
 }
 
 // ---- Memory
@@ -235,14 +220,6 @@ void BatchEmitter::first_address(int address, uint32_t offset) {
   masm_.Add(x10, kMiddleOfMemory, ::vixl::aarch64::Operand(w10, SXTW));
 }
 
-/// To w10: from the middle of memory.
-void BatchEmitter::lane_address(int address, int p, int lane, uint32_t offset) {
-  masm_.Umov(w10, part(address, p), lane);
-  if (offset != 0) masm_.Add(w10, w10, offset);
-}
-
-int BatchEmitter::unit_of_lanes(Id mask) { return graph_.is_constant(mask, ~0u) ? kAll : in_register(mask); }
-
 /// The host's address is in x10.
 void BatchEmitter::fetch_ahead(const Node& load) {
   const auto step = steps_.find(id_of(load));
@@ -291,37 +268,10 @@ void BatchEmitter::load_words(const Node& node, int address, int lanes, const st
   masm_.Bind(&done);
 }
 
-/// Calls fn(part, lane) for code of each lane that takes part. Changes x9.
-template <typename Fn>
-void BatchEmitter::for_each_lane(int lanes, Fn fn) {
-  constexpr int kBits = 4;
-  if (lanes != kAll) bits_of_lanes(graph::kNoNode, {.unit = static_cast<int16_t>(lanes)});
-  for (int p = 0; p < kParts; ++p)
-    for (int lane = 0; lane < kLanesOfPart; ++lane) {
-      Label next;
-      if (lanes != kAll) masm_.Tbz(x9, kBits * (kLanesOfPart * p + lane), &next);
-      fn(p, lane);
-      masm_.Bind(&next);
-    }
-}
-
 /// Lanes that take no part get 0. @param to  may be the address, if all do
 void BatchEmitter::gather_words(const Node& node, int address, int lanes, int to) {
   for (int p = 0; p < kParts && lanes != kAll; ++p) masm_.Movi(part(to, p), 0);
-  for_each_lane(lanes, [&](int p, int lane) {
-    lane_address(address, p, lane, node.immediate);
-    masm_.Ldr(w10, MemOperand(kMiddleOfMemory, w10, SXTW));
-    masm_.Ins(part(to, p), lane, w10);
-  });
-}
-
-/// In the order of lanes, where addresses are equal.
-void BatchEmitter::scatter_words(const Node& node, int address, int data, int lanes) {
-  for_each_lane(lanes, [&](int p, int lane) {
-    lane_address(address, p, lane, node.immediate);
-    masm_.Umov(w11, part(data, p), lane);
-    masm_.Str(w11, MemOperand(kMiddleOfMemory, w10, SXTW));
-  });
+  gather_lanes_of(lanes, address, to, node.immediate);
 }
 
 void BatchEmitter::store_memory(const Node& node) {

@@ -23,8 +23,6 @@ class BatchEmitter final : public Emitter {
  private:
   /// At a time: words of a vector.
   static constexpr size_t kMostLoads = 4;
-  /// For all lanes, or those of a mask in a unit.
-  static constexpr int kAll = -1;
 
   void begin(Label& body) override;
   void before_nodes() override;
@@ -39,7 +37,6 @@ class BatchEmitter final : public Emitter {
   void expect(const Node& node);
   void lead(const Node& node);
   void go_on(const Lead& to);
-  void store_all(const Node& node);
 
   // ---- Memory
   void load_word(const Node& node);
@@ -47,17 +44,12 @@ class BatchEmitter final : public Emitter {
   void load_words(const Node& node, int address, int lanes, const std::array<int, kMostLoads>& to,
                   size_t count);
   void store_memory(const Node& node);
-  int unit_of_lanes(Id mask);
   template <typename Fn>
   void expect_addresses(int address, int lanes, Fn expected, Label& other);
   void is_line(int address, int lanes, Label& other);
   void is_one(int address, int lanes, Label& other);
   void first_address(int address, uint32_t offset);
-  template <typename Fn>
-  void for_each_lane(int lanes, Fn fn);
-  void lane_address(int address, int p, int lane, uint32_t offset);
   void gather_words(const Node& node, int address, int lanes, int to);
-  void scatter_words(const Node& node, int address, int data, int lanes);
   void fetch_ahead(const Node& load);
 
   // ---- Words of loops

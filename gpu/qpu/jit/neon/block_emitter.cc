@@ -203,9 +203,7 @@ void BlockEmitter::pixel(const Node& node) {
   masm_.Ldr(w10, of_run(is_row ? offsetof(BlockRun, tile_y) : offsetof(BlockRun, tile_x)));
   masm_.Add(w9, w9, w10);
   masm_.Dup(scratch(0), w9);
-  // As kBlockX and kBlockY of gpu/pse have them.
-  const int64_t at = is_row ? table(rows_, [](uint32_t lane) { return (lane >> 1 & 1) + (lane >> 3) * 2; })
-                            : table(columns_, [](uint32_t lane) { return (lane & 1) + (lane >> 2 & 1) * 2; });
+  const int64_t at = is_row ? rows_of_block(rows_) : columns_of_block(columns_);
   const int to = result(node);
   move(Way::kLoad, to, in_pool(at));
   for (int p = 0; p < kParts; ++p) masm_.Add(part(to, p), part(to, p), scratch(0));

@@ -1,6 +1,7 @@
 /// An Emitter makes a function for AArch64 of a graph: a value is four registers of NEON. What the function
 /// is of, and what it reaches, its kinds say: runs of VideoCore IV's instructions (run_emitter.h), blocks of
-/// fragments (block_emitter.h), batches of vertices (vertex_emitter.h) and of dispatches (batch_emitter.h).
+/// fragments (block_emitter.h), batches of vertices (vertex_emitter.h) and of dispatches (batch_emitter.h),
+/// parts of threads (thread_emitter.h) and texture lookups (lookup_emitter.h).
 #pragma once
 
 #include <aarch64/macro-assembler-aarch64.h>
@@ -14,6 +15,7 @@
 
 #include "gpu/qpu/graph/graph.h"
 #include "gpu/qpu/jit/graph/registers.h"
+#include "gpu/qpu/jit/graph/stored.h"
 
 namespace v3d::qpu::jit::neon {
 
@@ -81,6 +83,9 @@ class Emitter : protected RegisterScan {
   Vector at(const Operand& o, int p) { return o.unit >= 0 ? part(o.unit, p) : o.spread; }
   void store_parts(const Operand& from, const Memory& to);
   void store_to(Id id, const Place& place, const Memory& to);
+  void mask_to(const Register& to, Id mask, const Place& place);
+  /// What stands behind a node that leaves(), at its offsets from there. Changes w10.
+  void store_behind(const Node& node, const Register& base);
   void spread_memory(int unit, const MemOperand& from);
   void load(int unit, Id id) override;
   void save(int unit, int slot) override;
@@ -90,6 +95,9 @@ class Emitter : protected RegisterScan {
   int64_t pooled(uint64_t low, uint64_t high);
   int64_t table(int64_t& at, uint32_t (*word_of)(uint32_t lane));
   int64_t lane_index();
+  /// Of the pixels of a block. @param at  as of table()
+  int64_t columns_of_block(int64_t& at);
+  int64_t rows_of_block(int64_t& at);
   int64_t lane_bits();
   void mask_from(const Node& node, const MemOperand& bits);
   /// Two parts of a value, in registers.
@@ -154,6 +162,17 @@ class Emitter : protected RegisterScan {
   void gather_lanes(PartialGather& partial);
   void partial_gathers();
   void any_of(Id mask);
+  void pick_lanes(const Node& node);
+  void least_of_lanes(const Node& node);
+  void bytes_of_lanes(const Vector& d, const Vector& lanes);
+  /// For all lanes, or those of a mask in a unit.
+  static constexpr int kAll = -1;
+  int unit_of_lanes(Id mask);
+  template <typename Fn>
+  void for_each_lane(int lanes, Fn fn);
+  void lane_address(int address, int p, int lane, uint32_t offset);
+  void gather_lanes_of(int lanes, int from, int to, uint32_t offset);
+  void scatter_words(const Node& node, int address, int data, int lanes);
   void keep(const Node& node);
   void kept(const Node& node) { take_kept(node); }
   void when(const Node& node);

@@ -65,21 +65,6 @@ void RunEmitter::store_all(Exit& exit) {
   add_to(offsetof(Thread, uniforms), 4 * (exit.node->immediate >> 16));
 }
 
-/// The lanes as bits, by way of bytes.
-void RunEmitter::mask_to(const Register& to, Id mask, const Place& place) {
-  if (graph_.is_constant(mask)) {
-    masm_.Mov(to, graph_[mask].immediate & kAllLanes);
-    return;
-  }
-  const Vector low = scratch(0), high = scratch(1);
-  bytes_of(low, high, mask, place);
-  constexpr uint64_t kBits = 0x8040201008040201;
-  masm_.Ldr(high.Q(), operand_of(in_pool(pooled(kBits, kBits))));
-  masm_.And(low.V16B(), low.V16B(), high.V16B());
-  for (int n = 0; n < 3; ++n) masm_.Addp(low.V16B(), low.V16B(), low.V16B());
-  masm_.Umov(to, low.V8H(), 0);
-}
-
 void RunEmitter::store(const Stored& what) {
   const Node& node = *what.node;
   const Id id = node.operands[0];

@@ -145,6 +145,10 @@ Emitter::Emit Emitter::other_operation(Op op) {
       return &Emitter::byte_products;
     case Op::kHalfProducts:
       return &Emitter::half_products;
+    case Op::kPickLanes:
+      return &Emitter::pick_lanes;
+    case Op::kLeastOfLanes:
+      return &Emitter::least_of_lanes;
     case Op::kLevelWord:
       return &Emitter::level_word;
     case Op::kGather:

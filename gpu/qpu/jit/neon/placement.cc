@@ -110,6 +110,41 @@ void Emitter::store_to(Id id, const Place& place, const Memory& to) {
   }
 }
 
+/// The lanes as bits, by way of bytes.
+void Emitter::mask_to(const Register& to, Id mask, const Place& place) {
+  if (graph_.is_constant(mask)) {
+    masm_.Mov(to, graph_[mask].immediate & kAllLanes);
+    return;
+  }
+  const Vector low = scratch(0), high = scratch(1);
+  bytes_of(low, high, mask, place);
+  constexpr uint64_t kBits = 0x8040201008040201;
+  masm_.Ldr(high.Q(), operand_of(in_pool(pooled(kBits, kBits))));
+  masm_.And(low.V16B(), low.V16B(), high.V16B());
+  for (int n = 0; n < 3; ++n) masm_.Addp(low.V16B(), low.V16B(), low.V16B());
+  masm_.Umov(to, low.V8H(), 0);
+}
+
+void Emitter::store_behind(const Node& node, const Register& base) {
+  std::vector<Stored> values = stored_at(graph_, node, places_);
+  copy_replaced(graph_, values, [&](const Stored& what) {
+    const int copy = num_slots_++;
+    store_to(what.node->operands[0], what.place, {vixl::aarch64::sp, kSlots + int64_t{kLaneBytes} * copy});
+    return static_cast<int16_t>(copy);
+  });
+  for (const Stored& what : values) {
+    const Id id = what.node->operands[0];
+    const int64_t offset = what.node->immediate;
+    if (what.node->op == Op::kStoreMask) {
+      mask_to(vixl::aarch64::w10, id, what.place);
+      masm_.Strh(vixl::aarch64::w10, MemOperand(base, offset));
+    } else {
+      store_to(id, what.place, {base, offset});
+    }
+    consume(*what.node);
+  }
+}
+
 /// A word in memory, in all lanes of a value.
 void Emitter::spread_memory(int unit, const MemOperand& from) {
   masm_.Ldr(part(unit, 0).S(), from);
@@ -172,6 +207,14 @@ int64_t Emitter::table(int64_t& at, uint32_t (*word_of)(uint32_t lane)) {
 
 int64_t Emitter::lane_index() {
   return table(lane_index_, [](uint32_t lane) { return lane; });
+}
+
+/// As kBlockX and kBlockY of gpu/pse have them.
+int64_t Emitter::columns_of_block(int64_t& at) {
+  return table(at, [](uint32_t lane) { return (lane & 1) + (lane >> 2 & 1) * 2; });
+}
+int64_t Emitter::rows_of_block(int64_t& at) {
+  return table(at, [](uint32_t lane) { return (lane >> 1 & 1) + (lane >> 3) * 2; });
 }
 
 int64_t Emitter::lane_bits() {

@@ -41,7 +41,6 @@ class RunEmitter final : public Emitter {
   void copy_uniform(uint32_t index, uint32_t unit, uint32_t parameter);
   void call_interpreter(const Node& node);
   void note_place(const Node& node);
-  void mask_to(const Register& to, Id mask, const Place& place);
 
   // ---- Where code is left
   struct Exit {
