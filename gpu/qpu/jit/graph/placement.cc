@@ -8,8 +8,7 @@ namespace v3d::qpu::jit {
 
 constexpr int kScratchOfHalves = 6;
 
-/// Functions of halves are called with what stands in the upper half of the vectors, and have their scratch
-/// registers below it.
+/// Functions of halves have all registers but two for values, of which each is one.
 GraphEmitter::Vector GraphEmitter::vector(int unit, int part) const {
   if (are_halves()) return Vector(Xbyak::Operand::YMM, unit < kScratchOfHalves ? unit : unit + 2);
   return Vector(wide_ ? Xbyak::Operand::ZMM : Xbyak::Operand::YMM, parts_ * unit + part);
