@@ -71,7 +71,7 @@ Lanes update_each(Memory memory, const GeneralLookup& lookup, LaneMask active, c
 }
 
 Lanes atomics(Memory memory, const GeneralLookup& lookup, uint32_t op, LaneMask active) {
-  if (op == kAdd && lookup.num_data > 0)
+  if (op == kAdd)
     return update_each(memory, lookup, active, [](uint32_t* at, uint32_t a, uint32_t) {
       return __atomic_fetch_add(at, a, __ATOMIC_SEQ_CST);
     });

@@ -44,6 +44,15 @@ graph::Id base_of(const graph::Graph& graph, graph::Id address) {
 
 }  // namespace
 
+size_t loads_of_one_address(const graph::Graph& graph, const graph::Node& load, size_t most) {
+  const auto left = static_cast<size_t>(graph.nodes().data() + graph.nodes().size() - &load);
+  const graph::Node* const end = &load + std::min(left, most);
+  const graph::Node* const other = std::find_if(&load, end, [&](const graph::Node& node) {
+    return node.op != load.op || node.operands[0] != load.operands[0] || node.operands[1] != load.operands[1];
+  });
+  return static_cast<size_t>(other - &load);
+}
+
 std::map<graph::Id, graph::Id> steps_of_loads(const graph::Graph& graph) {
   std::map<graph::Id, graph::Id> steps;
   if (!leads_to_itself(graph)) return steps;

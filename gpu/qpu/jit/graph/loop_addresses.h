@@ -3,6 +3,7 @@
 /// vectors.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -20,6 +21,9 @@ struct Lead {
   bool is_known() const { return some == none; }
 };
 Lead lead_of(const graph::Graph& graph, const graph::Node& node);
+
+/// How many load_memory stand side by side with the address and the mask of the first. @param most  at most
+size_t loads_of_one_address(const graph::Graph& graph, const graph::Node& load, size_t most);
 
 /// Of loads in a loop, the uniform by which their address is that of one before: down a column of a matrix,
 /// say, whose lines are so far apart that the host does not fetch them on its own.

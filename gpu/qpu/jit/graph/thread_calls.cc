@@ -1,6 +1,8 @@
 #include "gpu/qpu/jit/graph/thread_calls.h"
 
+#include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstring>
 #include <utility>
 
@@ -17,6 +19,10 @@ namespace v3d::qpu::jit {
 namespace {
 
 using graph::ThreadRead;
+
+// What code returns is what its graph leads to.
+static_assert(kThreadGoesOn == graph::kLeadsOn && kThreadBranches == graph::kBranches);
+static_assert(kThreadHangs > std::max(graph::kLeadsOn, graph::kBranches));
 
 /// Return words of a lookup.
 constexpr uint32_t kMostWords = 4;
@@ -184,6 +190,30 @@ const char* call(Frame* frame, const Lanes* a, const Lanes* b, uint32_t exec, ui
 }
 
 }  // namespace
+
+uint32_t uniforms_before(const graph::Node& node) {
+  return node.op == graph::Op::kWritePort ? graph::decode_thread_write(node.immediate).uniforms
+                                          : node.immediate >> 8;
+}
+
+std::optional<WaitingParameter> waiting_parameter(Effect effect) {
+  switch (effect) {
+    case Effect::kTmuT:
+      return WaitingParameter{offsetof(Thread, pending.texture.t), tmu::kT};
+    case Effect::kTmuR:
+      return WaitingParameter{offsetof(Thread, pending.texture.r), tmu::kR};
+    case Effect::kTmuI:
+      return WaitingParameter{offsetof(Thread, pending.texture.i), tmu::kI};
+    case Effect::kTmuB:
+      return WaitingParameter{offsetof(Thread, pending.texture.b), tmu::kB};
+    case Effect::kTmuDref:
+      return WaitingParameter{offsetof(Thread, pending.texture.dref), tmu::kDref};
+    case Effect::kTmuOff:
+      return WaitingParameter{offsetof(Thread, pending.texture.off), tmu::kOff};
+    default:
+      return std::nullopt;
+  }
+}
 
 ThreadCallFn find_thread_call(graph::Op op) {
   switch (op) {

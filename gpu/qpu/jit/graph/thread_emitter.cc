@@ -8,7 +8,6 @@
 #include "gpu/qpu/jit/code/functions.h"
 #include "gpu/qpu/jit/graph/frame.h"
 #include "gpu/qpu/jit/graph/loop_addresses.h"
-#include "gpu/qpu/jit/graph/thread_calls.h"
 #include "gpu/qpu/run/thread.h"
 
 namespace v3d::qpu::jit {
@@ -105,10 +104,8 @@ void ThreadEmitter::note_place(const Node& node) {
 
 /// For who takes one, or more.
 void ThreadEmitter::note_uniforms(const Node& node) {
-  const uint32_t taken =
-      node.op == Op::kWritePort ? graph::decode_thread_write(node.immediate).uniforms : node.immediate >> 8;
   mov(eax, dword[V3D_OF_FRAME(uniforms)]);
-  add(eax, taken * uint32_t{sizeof(uint32_t)});
+  add(eax, uniforms_before(node) * uint32_t{sizeof(uint32_t)});
   mov(dword[V3D_OF_THREAD(uniforms)], eax);
 }
 
@@ -195,23 +192,12 @@ void ThreadEmitter::configure(const Node& node) {
 
 void ThreadEmitter::write(const Node& node) {
   const auto effect = static_cast<Effect>(graph::decode_thread_write(node.immediate).effect);
+  if (const auto parameter = waiting_parameter(effect)) return set_parameter(node, *parameter);
   switch (effect) {
     case Effect::kUnifa:
       return set_unifa(node);
     case Effect::kTmuData:
       return push_data(node);
-    case Effect::kTmuT:
-      return set_parameter(node, offsetof(Thread, pending.texture.t), tmu::kT);
-    case Effect::kTmuR:
-      return set_parameter(node, offsetof(Thread, pending.texture.r), tmu::kR);
-    case Effect::kTmuI:
-      return set_parameter(node, offsetof(Thread, pending.texture.i), tmu::kI);
-    case Effect::kTmuB:
-      return set_parameter(node, offsetof(Thread, pending.texture.b), tmu::kB);
-    case Effect::kTmuDref:
-      return set_parameter(node, offsetof(Thread, pending.texture.dref), tmu::kDref);
-    case Effect::kTmuOff:
-      return set_parameter(node, offsetof(Thread, pending.texture.off), tmu::kOff);
     default:
       return call_interpreter(node);
   }
@@ -245,10 +231,10 @@ void ThreadEmitter::push_data(const Node& node) {
   consume(node);
 }
 
-void ThreadEmitter::set_parameter(const Node& node, size_t at, uint32_t bit) {
+void ThreadEmitter::set_parameter(const Node& node, WaitingParameter to) {
   const int from = in_register(node.operands[0]);
-  for (int p = 0; p < parts_; ++p) vmovups(ptr[kThread + offset_of(at) + 32 * p], vector(from, p));
-  or_(byte[V3D_OF_THREAD(pending.texture.written)], bit);
+  for (int p = 0; p < parts_; ++p) vmovups(ptr[kThread + offset_of(to.offset) + 32 * p], vector(from, p));
+  or_(byte[V3D_OF_THREAD(pending.texture.written)], to.bit);
   consume(node);
 }
 

@@ -7,6 +7,7 @@
 #include <list>
 
 #include "gpu/qpu/jit/graph/emitter.h"
+#include "gpu/qpu/jit/graph/thread_calls.h"
 
 namespace v3d::qpu::jit {
 
@@ -36,7 +37,7 @@ class ThreadEmitter final : public GraphEmitter {
   void write(const Node& node);
   void set_unifa(const Node& node);
   void push_data(const Node& node);
-  void set_parameter(const Node& node, size_t at, uint32_t bit);
+  void set_parameter(const Node& node, WaitingParameter to);
   void call_interpreter(const Node& node);
   void operand_address(const Xbyak::Reg64& to, Id id, int number);
   void lead(const Node& node);

@@ -235,16 +235,10 @@ void BatchEmitter::load_memory(const Node& node) {
   if (const Id sum = loop_addresses_.sum_of_line(node.operands[0]); sum != graph::kNoNode)
     return load_line(node, sum);
   const int address = in_register(node.operands[0]), lanes = unit_of_lanes(node.operands[1]);
+  const size_t count = loads_of_one_address(graph_, node, kMostLoads);
   std::array<int, kMostLoads> to{};
-  size_t count = 0;
-  const Node* const end = graph_.nodes().data() + graph_.nodes().size();
-  for (loaded_until_ = &node; loaded_until_ != end && count < kMostLoads; ++loaded_until_) {
-    const Node& next = *loaded_until_;
-    if (next.op != Op::kLoadMemory || next.operands[0] != node.operands[0] ||
-        next.operands[1] != node.operands[1])
-      break;
-    to[count++] = result(next, true);
-  }
+  for (size_t n = 0; n < count; ++n) to[n] = result((&node)[n], true);
+  loaded_until_ = &node + count;
   load_words(node, address, lanes, to, count);
 }
 

@@ -6,7 +6,6 @@
 #include "gpu/qpu/jit/code/frame.h"
 #include "gpu/qpu/jit/code/functions.h"
 #include "gpu/qpu/jit/graph/loop_addresses.h"
-#include "gpu/qpu/jit/graph/thread_calls.h"
 #include "gpu/qpu/jit/neon/frame.h"
 #include "gpu/qpu/run/thread.h"
 
@@ -110,10 +109,8 @@ void ThreadEmitter::note_place(const Node& node) {
 
 /// For who takes one, or more.
 void ThreadEmitter::note_uniforms(const Node& node) {
-  const uint32_t taken =
-      node.op == Op::kWritePort ? graph::decode_thread_write(node.immediate).uniforms : node.immediate >> 8;
   masm_.Ldr(w9, of_frame(offsetof(Frame, uniforms)));
-  masm_.Add(w9, w9, taken * uint32_t{sizeof(uint32_t)});
+  masm_.Add(w9, w9, uniforms_before(node) * uint32_t{sizeof(uint32_t)});
   masm_.Str(w9, of_thread(offsetof(Thread, uniforms)));
 }
 
@@ -173,30 +170,17 @@ void ThreadEmitter::take_unifa(const Node& node) {
 }
 
 void ThreadEmitter::write(const Node& node) {
-  switch (static_cast<Effect>(graph::decode_thread_write(node.immediate).effect)) {
-    case Effect::kTmuT:
-      return set_parameter(node, offsetof(Thread, pending.texture.t), tmu::kT);
-    case Effect::kTmuR:
-      return set_parameter(node, offsetof(Thread, pending.texture.r), tmu::kR);
-    case Effect::kTmuI:
-      return set_parameter(node, offsetof(Thread, pending.texture.i), tmu::kI);
-    case Effect::kTmuB:
-      return set_parameter(node, offsetof(Thread, pending.texture.b), tmu::kB);
-    case Effect::kTmuDref:
-      return set_parameter(node, offsetof(Thread, pending.texture.dref), tmu::kDref);
-    case Effect::kTmuOff:
-      return set_parameter(node, offsetof(Thread, pending.texture.off), tmu::kOff);
-    default:
-      return call_interpreter(node);
-  }
+  const auto effect = static_cast<Effect>(graph::decode_thread_write(node.immediate).effect);
+  if (const auto parameter = waiting_parameter(effect)) return set_parameter(node, *parameter);
+  call_interpreter(node);
 }
 
-void ThreadEmitter::set_parameter(const Node& node, size_t at, uint32_t bit) {
+void ThreadEmitter::set_parameter(const Node& node, WaitingParameter to) {
   const Operand from = operand(node.operands[0], 0);
-  store_parts(from, {kThread, static_cast<int64_t>(at)});
+  store_parts(from, {kThread, static_cast<int64_t>(to.offset)});
   const MemOperand written = of_thread(offsetof(Thread, pending.texture.written));
   masm_.Ldrb(w9, written);
-  masm_.Orr(w9, w9, bit);
+  masm_.Orr(w9, w9, to.bit);
   masm_.Strb(w9, written);
   consume(node);
 }

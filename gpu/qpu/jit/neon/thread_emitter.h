@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <list>
 
+#include "gpu/qpu/jit/graph/thread_calls.h"
 #include "gpu/qpu/jit/neon/emitter.h"
 
 namespace v3d::qpu::jit::neon {
@@ -36,7 +37,7 @@ class ThreadEmitter final : public Emitter {
   void take_result(const Node& node);
   void take_unifa(const Node& node);
   void write(const Node& node);
-  void set_parameter(const Node& node, size_t at, uint32_t bit);
+  void set_parameter(const Node& node, WaitingParameter to);
   void call_interpreter(const Node& node);
   void operand_address(const Register& to, Id id, int number);
   void lead(const Node& node);
