@@ -23,6 +23,7 @@
 #include "gpu/qpu/isa/isa.h"
 #include "gpu/qpu/jit/jit.h"
 #include "gpu/qpu/run/program_cache.h"
+#include "gpu/tmu/lookup/atomic.h"
 #include "tests/qpu/each_target.h"
 #include "tests/tmu/test_texture.h"
 
@@ -241,6 +242,17 @@ class BatchFunctions : public qpu::OnTarget<std::tuple<Target, const char*>> {
     return address(false) + "or unifa, rf21, rf21\nnop\nnop\nnop\n" +
            absl::StrFormat("ldunifarf.%s\nldunifarf.%s\n", value(), value());
   }
+  static uint32_t general(uint32_t operation) { return 0xffffff87 | operation << tmu::kGeneralOpShift; }
+  /// An atomic operation, not of two words. Those that can be without data, may be.
+  std::string update(Dispatch& of, uint32_t most, bool far) {
+    uint32_t operation = below(most + 1);
+    if (operation == tmu::kCmpXchg) operation = tmu::kXchg;
+    of.uniforms.push_back(general(operation) & (one_in(2) ? ~0u : ~0x80u));
+    const bool has_data = operation < tmu::kAndOrInc || one_in(2);
+    return (has_data ? absl::StrFormat("or tmud, %s, rf%d\n", value(), kFirst) : "") + address(far) +
+           absl::StrFormat("or%s tmuau, rf21, rf21 ; thrsw\nnop\nnop\n", condition()) +
+           (one_in(3) ? "ldtmu.-\n" : absl::StrFormat("ldtmu.%s\n", value()));
+  }
   std::string piece() {
     switch (below(5)) {
       case 0:
@@ -261,9 +273,12 @@ class BatchFunctions : public qpu::OnTarget<std::tuple<Target, const char*>> {
   std::string cut_body(Dispatch& of) {
     std::string text;
     for (uint32_t n = 2 + below(4); n > 0; --n) {
-      switch (below(5)) {
+      switch (below(6)) {
         case 0:
           text += barrier();
+          break;
+        case 4:
+          text += update(of, tmu::kXorOrNot, false);
           break;
         case 1:
           text += loop(of, pieces() + (one_in(2) ? skip(pieces()) : "") + pieces());
@@ -508,13 +523,27 @@ TEST_P(BatchFunctions, EndWhereTheLimitIs) {
   EXPECT_EQ(functions(), 1u);
 }
 
-// Meetings of other kinds are for threads.
-TEST_P(BatchFunctions, AreNoneOfProgramsWithAtomics) {
+TEST_P(BatchFunctions, UpdateMemory) {
+  for (uint32_t round = rounds(60); round > 0; --round) {
+    Dispatch what;
+    what.uniforms = uniforms_for(what);
+    std::string text = prologue();
+    for (uint32_t n = 1 + below(4); n > 0; --n)
+      text += operation() + update(what, tmu::kXorOrNot, one_in(5)) + (one_in(3) ? barrier() : load(false));
+    what.code = words(text + store(false) + "end");
+    compare(what, text);
+    if (HasFatalFailure()) return;
+  }
+  EXPECT_GT(functions(), rounds(30));
+}
+
+// Those are for threads.
+TEST_P(BatchFunctions, AreNoneOfProgramsThatCompareInMemory) {
   Dispatch what;
   what.uniforms = uniforms_for(what);
-  what.uniforms.push_back(0xffffff87);  // adds
-  const std::string text = prologue() + barrier() + "or tmud, rf10, rf10\n" + address(false) +
-                           "or tmuau, rf21, rf21\ntmuwt -\nend";
+  what.uniforms.push_back(general(tmu::kCmpXchg));
+  const std::string text = prologue() + barrier() + "or tmud, rf10, rf10\nor tmud, rf11, rf11\n" +
+                           address(false) + "or tmuau, rf21, rf21\ntmuwt -\nend";
   what.code = words(text);
   compare(what, text);
   EXPECT_EQ(functions(), 0u);

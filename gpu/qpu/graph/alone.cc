@@ -10,7 +10,8 @@ namespace v3d::qpu::graph {
 namespace {
 
 bool loads(Op op) {
-  return op == Op::kLoadMemory || op == Op::kLoadWord || op == Op::kLookup || has(op, kReads);
+  return op == Op::kLoadMemory || op == Op::kLoadWord || op == Op::kAtomic || op == Op::kLookup ||
+         has(op, kReads);
 }
 bool decides(Op op) { return op == Op::kLead || op == Op::kExpect || op == Op::kWhen || op == Op::kAgain; }
 
@@ -48,7 +49,7 @@ class Parts {
     bool has_stored = stored_before_[part];
     for (const Node& node : parts_[part]->nodes()) {
       if (has_stored && loads(node.op)) return false;
-      has_stored |= node.op == Op::kStoreMemory;
+      has_stored |= node.op == Op::kStoreMemory || node.op == Op::kAtomic;
       if (node.op != Op::kLead || !has_stored) continue;
       for (const uint32_t to : {node.immediate & 0xffff, node.immediate >> 16}) {
         const uint32_t number = to & ~(kStretchWaits | kStretchAgain);

@@ -8,8 +8,7 @@
 namespace v3d::qpu::graph {
 namespace {
 
-constexpr uint8_t kOperation = 0x78;  // of a configuration: all ones for loads and stores
-constexpr uint32_t kVector = 16;      // bytes
+constexpr uint32_t kVector = 16;  // bytes
 
 }  // namespace
 
@@ -29,7 +28,8 @@ Value MemoryAccesses::load_word(Value address, uint32_t offset) {
 const char* MemoryAccesses::access(uint8_t configuration, Value address, Value lanes, Loaded& loaded) {
   const std::vector<Value> data = take_data();
   const tmu::GeneralType& type = tmu::kGeneralTypes[configuration & 7];
-  if ((configuration & kOperation) != kOperation) return "atomics or prefetches";
+  const uint32_t operation = configuration >> tmu::kGeneralOpShift & tmu::kOpMask;
+  if (operation != tmu::kRegular) return update(operation, address, data, lanes, loaded);
   if (type.bytes != sizeof(uint32_t)) return "bytes or halves in memory";
   address = address & ~3u;
   const auto place = [&](uint32_t k) -> std::pair<Value, uint32_t> {
@@ -50,6 +50,24 @@ const char* MemoryAccesses::access(uint8_t configuration, Value address, Value l
     const auto [at, offset] = place(k);
     store(at, data[k], lanes, offset);
   }
+  return nullptr;
+}
+
+/// What comes without data, and differences, are of others with data. What is none has no effect.
+const char* MemoryAccesses::update(uint32_t operation, Value address, const std::vector<Value>& data,
+                                   Value lanes, Loaded& loaded) {
+  if (!tmu::is_atomic(operation, !data.empty())) return nullptr;
+  if (operation == tmu::kCmpXchg) return "atomics that compare";
+  Value with = data.empty() ? constant(graph_, operation == tmu::kXorOrNot ? ~0u : 1) : data[0];
+  if (tmu::is_sum(operation, !data.empty())) {
+    if (tmu::is_difference(operation)) with = -with;
+    operation = tmu::kAdd;
+  }
+  address = address & ~3u;
+  loaded.words[loaded.count++] = {
+      &graph_,
+      graph_.make({.op = Op::kAtomic, .operands = {address.id, with.id, lanes.id}, .immediate = operation})};
+  has_stored_ = true;
   return nullptr;
 }
 

@@ -1,5 +1,5 @@
-/// These are the loads and stores by address of a compute program, as nodes: words and vectors of words, in
-/// the order of the program.
+/// These are the loads, stores and atomic operations by address of a compute program, as nodes: of words and
+/// vectors of words, in the order of the program.
 #pragma once
 
 #include <array>
@@ -41,6 +41,9 @@ class MemoryAccesses {
   Value load_word(Value address, uint32_t offset);
 
  private:
+  const char* update(uint32_t operation, Value address, const std::vector<Value>& data, Value lanes,
+                     Loaded& loaded);
+
   Graph& graph_;
   const bool wraps_;
   bool has_stored_ = false;

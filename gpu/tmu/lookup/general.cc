@@ -55,32 +55,69 @@ void store_small(Memory memory, Lanes address, Lanes value, LaneMask active, Typ
 
 /// update(word, data 0, data 1) for each lane in ascending order. @return what it returned
 template <typename Update>
-Lanes update_each(Memory memory, const GeneralLookup& lookup, LaneMask active, const Update& update) {
+Lanes update_each(Memory memory, const Lanes& addresses, const Lanes& first, const Lanes& second,
+                  LaneMask active, const Update& update) {
   // Arrays, as single lanes of vectors cost as much as an update.
-  alignas(64) uint32_t address[kLanes], a[kLanes] = {}, b[kLanes] = {}, old[kLanes] = {};
-  std::memcpy(address, &lookup.address, sizeof(address));
-  if (lookup.num_data > 0) std::memcpy(a, &lookup.data[0], sizeof(a));
-  if (lookup.num_data > 1) std::memcpy(b, &lookup.data[1], sizeof(b));
-  for (uint32_t left = active; left != 0; left &= left - 1) {
-    const int i = std::countr_zero(left);
+  alignas(sizeof(Lanes)) uint32_t address[kLanes], a[kLanes], b[kLanes], old[kLanes];
+  std::memcpy(address, &addresses, sizeof(address));
+  std::memcpy(a, &first, sizeof(a));
+  std::memcpy(b, &second, sizeof(b));
+  const auto update_lane = [&](int i) {
     old[i] = update(reinterpret_cast<uint32_t*>(memory.host(address[i] & ~3u)), a[i], b[i]);
+  };
+  if (active == kAllLanes) {
+    for (int i = 0; i < kLanes; ++i) update_lane(i);
+  } else {
+    std::memset(old, 0, sizeof(old));
+    for (uint32_t left = active; left != 0; left &= left - 1) update_lane(std::countr_zero(left));
   }
   Lanes result;
   std::memcpy(&result, old, sizeof(old));
   return result;
 }
 
+template <Op op>
+void update_words(uint8_t* memory, const Lanes* address, const Lanes* data, uint32_t active, Lanes* old) {
+  *old = update_each(Memory(memory), *address, *data, Lanes{}, static_cast<LaneMask>(active),
+                     [](uint32_t* at, uint32_t a, uint32_t b) { return atomic<uint32_t>(at, op, 1, a, b); });
+}
+
 Lanes atomics(Memory memory, const GeneralLookup& lookup, uint32_t op, LaneMask active) {
-  if (op == kAdd)
-    return update_each(memory, lookup, active, [](uint32_t* at, uint32_t a, uint32_t) {
-      return __atomic_fetch_add(at, a, __ATOMIC_SEQ_CST);
-    });
-  return update_each(memory, lookup, active, [&](uint32_t* at, uint32_t a, uint32_t b) {
-    return atomic<uint32_t>(at, op, lookup.num_data, a, b);
+  const Lanes none{}, &a = lookup.num_data > 0 ? lookup.data[0] : none,
+                      &b = lookup.num_data > 1 ? lookup.data[1] : none;
+  return update_each(memory, lookup.address, a, b, active, [&](uint32_t* at, uint32_t x, uint32_t y) {
+    return atomic<uint32_t>(at, op, lookup.num_data, x, y);
   });
 }
 
 }  // namespace
+
+AtomicFn find_atomic(Op op) {
+  switch (op) {
+    case kAdd:
+      return update_words<kAdd>;
+    case kSub:
+      return update_words<kSub>;
+    case kXchg:
+      return update_words<kXchg>;
+    case kUmin:
+      return update_words<kUmin>;
+    case kUmax:
+      return update_words<kUmax>;
+    case kSmin:
+      return update_words<kSmin>;
+    case kSmax:
+      return update_words<kSmax>;
+    case kAndOrInc:
+      return update_words<kAndOrInc>;
+    case kOrOrDec:
+      return update_words<kOrOrDec>;
+    case kXorOrNot:
+      return update_words<kXorOrNot>;
+    default:
+      return nullptr;
+  }
+}
 
 int general_lookup(Memory memory, bool wrap16, const GeneralLookup& lookup, Lanes* out) {
   const uint32_t op = (uint32_t{lookup.config} >> kGeneralOpShift) & kOpMask;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "gpu/base/vector.h"
+#include "gpu/tmu/lookup/atomic.h"
 #include "gpu/tmu/lookup/unit.h"
 
 namespace v3d::tmu {
@@ -20,6 +21,14 @@ inline LaneMask general_lanes(const GeneralLookup& lookup) {
   const bool per_pixel = (lookup.config & 0x80) != 0;
   return lookup.exec & (per_pixel ? lookup.live : whole_quads(lookup.live));
 }
+
+/// An atomic operation on words with data, lane after lane.
+/// @param memory  the host's address of 0
+/// @param old     what stood there; 0 in lanes that are not active
+using AtomicFn = void (*)(uint8_t* memory, const Lanes* address, const Lanes* data, uint32_t active,
+                          Lanes* old);
+/// @return  null: of two words of data, or none
+AtomicFn find_atomic(Op op);
 
 /// @param wrap16  4.2: a vector stays inside its 16-byte block
 /// @return words written to out

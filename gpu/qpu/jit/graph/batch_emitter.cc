@@ -10,6 +10,7 @@
 #include "gpu/qpu/jit/graph/frame.h"
 #include "gpu/qpu/jit/graph/stored.h"
 #include "gpu/qpu/run/batch_code.h"
+#include "gpu/tmu/lookup/general.h"
 
 namespace v3d::qpu::jit {
 namespace {
@@ -370,6 +371,31 @@ void BatchEmitter::store_memory(const Node& node) {
   consume(node);
 }
 
+/// A function does it: nothing is in registers behind it.
+void BatchEmitter::update_memory(const Node& node) {
+  const std::array<Reg64, 6> changed = {kRun, kUniformWords, kTextures, kMiddleOfMemory, r10, kBatchValues};
+  const int pushed = static_cast<int>(changed.size() * sizeof(uint64_t));
+  mask_to(ecx, node.operands[2]);
+  for (int n = 0; n < 2; ++n) {
+    const int from = in_register(node.operands[n]);
+    for (int p = 0; p < parts_; ++p) vmovaps(ptr[rsp + kOperands + n * kLaneBytes + 32 * p], vector(from, p));
+  }
+  consume(node);
+  vacate_all();
+  lanes_of_gather_ = graph::kNoNode;
+  Place& place = places_[id_of(node)];
+  place.slot = static_cast<int16_t>(num_slots_++);
+  for (const Reg64& r : changed) push(r);
+  lea(rdi, ptr[kMiddleOfMemory - graph::kHalfTheSpace]);
+  lea(rsi, ptr[rsp + pushed + kOperands]);
+  lea(rdx, ptr[rsi + kLaneBytes]);
+  lea(r8, ptr[rsp + pushed + kSlots + place.slot * kLaneBytes]);
+  mov(rax, reinterpret_cast<size_t>(tmu::find_atomic(static_cast<tmu::Op>(node.immediate))));
+  vzeroupper();
+  call(rax);
+  for (size_t n = changed.size(); n-- > 0;) pop(changed[n]);
+}
+
 void BatchEmitter::own_data() {
   if (uses_distances_)
     table(distances_, [](uint32_t lane) { return static_cast<uint32_t>(lane * sizeof(uint32_t)); });
@@ -395,6 +421,8 @@ void BatchEmitter::emit_own(const Node& node) {
       return load_word(node);
     case Op::kStoreMemory:
       return store_memory(node);
+    case Op::kAtomic:
+      return update_memory(node);
     case Op::kLead:
       return lead(node);
     default:  // sources, which are loaded where they are needed

@@ -41,6 +41,7 @@ class BatchEmitter final : public GraphEmitter {
   void look_at_lines();
   void other_lines();
   void store_memory(const Node& node);
+  void update_memory(const Node& node);
   int unit_of_lanes(Id mask);
   void expect_addresses(int address, int lanes, const Vector& second, Xbyak::Label& other);
   void is_line(int address, int lanes, Xbyak::Label& other);

@@ -11,7 +11,6 @@
 #include "gpu/qpu/jit/code/lookup_compiler.h"
 #include "gpu/qpu/run/alu.h"
 #include "gpu/qpu/run/ports.h"
-#include "gpu/tmu/lookup/atomic.h"
 #include "gpu/tmu/lookup/general.h"
 #include "gpu/tmu/lookup/plan.h"
 
@@ -117,22 +116,10 @@ bool load_words(Thread& t, const Lanes& address, uint32_t words) {
   return true;
 }
 
-/// Lane after lane.
-void add_words(Thread& t, const Lanes& address, const Lanes& added) {
-  Thread::Pending& p = t.pending;
-  // Arrays, as single lanes of vectors cost as much as a sum.
-  alignas(sizeof(Lanes)) uint32_t at[kLanes], more[kLanes], old[kLanes];
-  std::memcpy(at, &address, sizeof(at));
-  std::memcpy(more, &added, sizeof(more));
-  for (int lane = 0; lane < kLanes; ++lane)
-    old[lane] = __atomic_fetch_add(reinterpret_cast<uint32_t*>(t.memory.host(at[lane] & ~3u)), more[lane],
-                                   __ATOMIC_SEQ_CST);
-  std::memcpy(&p.fifo[p.fifo_tail++ % kTmuFifo], old, sizeof(old));
-}
-
 /// The commonest accesses, of all lanes, as Unit::general() does them: loads and stores of words and sums.
 /// @return  it was one of them
 bool access_words(Thread& t, bool takes_uniform, const Lanes& address, LaneMask exec) {
+  static const tmu::AtomicFn add_words = tmu::find_atomic(tmu::kAdd);
   Thread::Pending& p = t.pending;
   tmu::TextureLookup& sequence = p.texture;
   if (t.tmu == nullptr || exec != kAllLanes || sequence.written != 0 || sequence.num_data > 1 ||
@@ -153,7 +140,8 @@ bool access_words(Thread& t, bool takes_uniform, const Lanes& address, LaneMask 
     is_done = side_by_side;
   } else if (words == 1 && tmu::is_sum(operation, sequence.num_data != 0)) {
     const Lanes added = sequence.num_data != 0 ? Lanes(sequence.data[0]) : splat(1u);
-    add_words(t, address, tmu::is_difference(operation) ? Lanes{} - added : added);
+    const Lanes data = tmu::is_difference(operation) ? Lanes{} - added : added;
+    add_words(t.memory.host(0), &address, &data, kAllLanes, &p.fifo[p.fifo_tail++ % kTmuFifo]);
     is_done = true;
   }
   if (!is_done) {

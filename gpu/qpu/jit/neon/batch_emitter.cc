@@ -9,6 +9,7 @@
 #include "gpu/qpu/jit/graph/stored.h"
 #include "gpu/qpu/jit/neon/frame.h"
 #include "gpu/qpu/run/batch_code.h"
+#include "gpu/tmu/lookup/general.h"
 
 namespace v3d::qpu::jit::neon {
 namespace {
@@ -51,6 +52,8 @@ BatchEmitter::EmitOwn BatchEmitter::own_operation(Op op) {
       return &BatchEmitter::load_word;
     case Op::kStoreMemory:
       return &BatchEmitter::store_memory;
+    case Op::kAtomic:
+      return &BatchEmitter::update_memory;
     default:
       return nullptr;
   }
@@ -280,6 +283,25 @@ void BatchEmitter::store_memory(const Node& node) {
   scatter_words(node, address, data, lanes);
   masm_.Bind(&done);
   consume(node);
+}
+
+/// A function does it: nothing is in registers behind it.
+void BatchEmitter::update_memory(const Node& node) {
+  const Id mask = node.operands[2];
+  in_register(mask);
+  mask_to(w3, mask, places_[mask]);
+  for (int n = 0; n < 2; ++n)
+    move(Way::kStore, in_register(node.operands[n]), {sp, kOperands + int64_t{n} * kLaneBytes});
+  consume(node);
+  vacate_all();
+  word_addresses_.fill(graph::kNoNode);
+  Place& place = places_[id_of(node)];
+  place.slot = static_cast<int16_t>(num_slots_++);
+  masm_.Sub(x0, kMiddleOfMemory, graph::kHalfTheSpace);
+  masm_.Add(x1, sp, kOperands);
+  masm_.Add(x2, x1, kLaneBytes);
+  masm_.Add(x4, sp, kSlots + int64_t{place.slot} * kLaneBytes);
+  call(reinterpret_cast<const void*>(tmu::find_atomic(static_cast<tmu::Op>(node.immediate))));
 }
 
 // ---- Words of loops

@@ -44,6 +44,7 @@ class BatchEmitter final : public Emitter {
   void load_words(const Node& node, int address, int lanes, const std::array<int, kMostLoads>& to,
                   size_t count);
   void store_memory(const Node& node);
+  void update_memory(const Node& node);
   template <typename Fn>
   void expect_addresses(int address, int lanes, Fn expected, Label& other);
   void is_line(int address, int lanes, Label& other);
