@@ -1,8 +1,8 @@
 #include <algorithm>
-#include <map>
-#include <unordered_map>
 #include <utility>
 
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
 #include "gpu/qpu/flow/parts.h"
 
 namespace v3d::qpu::flow {
@@ -44,7 +44,8 @@ struct NodeKeyHash {
     bits ^= uint64_t{c.switch_in} << 2 ^ uint64_t { c.end_in } << 4 ^ uint64_t { c.branch_in } << 6 ^
             uint64_t { c.vary } << 8 ^ uint64_t { c.sfu } << 10 ^ uint64_t { c.previous_was_thrsw } << 12 ^
             uint64_t { c.last_section } << 13 ^ uint64_t { c.barrier } << 14;
-    return static_cast<size_t>(bits * 0x9e3779b97f4a7c15u >> 16);
+    const uint64_t h = bits * 0x9e3779b97f4a7c15u;
+    return static_cast<size_t>(h ^ h >> 32);
   }
 };
 
@@ -85,7 +86,7 @@ class Walk {
     uint32_t instruction = kNowhere;
     Gap gap = Gap::kUnreadable;  // why there is none
   };
-  const Read& read(int32_t index) {
+  Read read(int32_t index) {
     const auto [found, fresh] = read_.try_emplace(index);
     Read& r = found->second;
     if (!fresh) return r;
@@ -105,7 +106,7 @@ class Walk {
       r.exit.gap = Gap::kTooLarge;
       return;
     }
-    const Read& found = read(r.index);
+    const Read found = read(r.index);
     r.instruction = found.instruction;
     r.exit.gap = found.gap;
     if (r.instruction != kNowhere) follow(r);
@@ -185,18 +186,22 @@ class Walk {
   }
 
   void sort_instructions() {
-    std::vector<Instruction> instructions;
-    std::vector<Access> accesses;
-    std::vector<uint32_t> moved(flow_.instructions.size());
+    std::vector<uint32_t> order, moved(flow_.instructions.size());
     bool any = false;
-    for (auto& [index, r] : read_) {
+    for (const auto& [index, r] : read_) {
       if (r.gap == Gap::kUnreadable) continue;
       if (!std::exchange(any, true)) flow_.first_index = index;
       flow_.end_index = index + 1;
       if (r.instruction == kNowhere) continue;
-      moved[r.instruction] = static_cast<uint32_t>(instructions.size());
-      instructions.push_back(flow_.instructions[r.instruction]);
-      accesses.push_back(flow_.accesses[r.instruction]);
+      moved[r.instruction] = static_cast<uint32_t>(order.size());
+      order.push_back(r.instruction);
+    }
+    if (std::is_sorted(order.begin(), order.end())) return;
+    std::vector<Instruction> instructions;
+    std::vector<Access> accesses;
+    for (const uint32_t n : order) {
+      instructions.push_back(flow_.instructions[n]);
+      accesses.push_back(flow_.accesses[n]);
     }
     for (Raw& r : raw_)
       if (r.instruction != kNowhere) r.instruction = moved[r.instruction];
@@ -240,8 +245,8 @@ class Walk {
   const Setting setting_;
   std::vector<Raw> raw_;
   std::vector<uint32_t> open_, block_of_;
-  std::unordered_map<NodeKey, uint32_t, NodeKeyHash> ids_;
-  std::map<int32_t, Read> read_;
+  absl::flat_hash_map<NodeKey, uint32_t, NodeKeyHash> ids_;
+  absl::btree_map<int32_t, Read> read_;
 };
 
 }  // namespace

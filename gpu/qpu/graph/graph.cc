@@ -11,24 +11,13 @@ namespace {
 constexpr uint32_t kAllOnes = ~0u, kLowHalf = 0xffff, kHalfBits = 16;
 
 size_t hash_of(const Node& node) {
-  uint64_t h = static_cast<uint64_t>(node.op) * 0x9e3779b97f4a7c15u;
-  for (const Id id : node.operands) h = (h ^ id) * 0xff51afd7ed558ccdu;
-  h = (h ^ node.immediate) * 0xc4ceb9fe1a85ec53u;
+  const uint64_t h = (node.head() * 0x9e3779b97f4a7c15u ^ node.immediate) * 0xff51afd7ed558ccdu;
   return static_cast<size_t>(h ^ h >> 32);
 }
 
 bool is_source(Op op) { return info(op).operands == 0; }
 
 }  // namespace
-
-const OpInfo& info(Op op) {
-  static constexpr OpInfo kInfos[kNumOps] = {
-#define V3D_GRAPH_OP(name, text, operands, immediate, traits) \
-  {text, operands, immediate, static_cast<uint8_t>(traits)},
-#include "gpu/qpu/graph/operations.def"
-  };
-  return kInfos[static_cast<size_t>(op)];
-}
 
 Id Graph::append(const Node& node) {
   if (!is_full()) nodes_.push_back(node);
@@ -301,6 +290,7 @@ Graph without_dead(const Graph& graph) {
   const std::vector<Node>& nodes = graph.nodes();
   const Liveness liveness(graph);
   Graph result;
+  result.reserve(nodes.size());
   std::vector<Id> renamed(nodes.size(), kNoNode);
   for (size_t n = 0; n < nodes.size(); ++n)
     if (liveness.lives(n)) renamed[n] = result.append(with_operands(nodes[n], renamed));
@@ -310,6 +300,7 @@ Graph without_dead(const Graph& graph) {
 Graph by_rounding(const Graph& graph) {
   const std::vector<Node>& nodes = graph.nodes();
   Graph result;
+  result.reserve(nodes.size());
   std::vector<Id> renamed(nodes.size(), kNoNode), waiting;
   const auto append = [&](size_t n) { renamed[n] = result.append(with_operands(nodes[n], renamed)); };
   const auto waits = [&](size_t n) {

@@ -4,7 +4,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 namespace v3d::qpu::graph {
@@ -40,8 +42,13 @@ struct OpInfo {
   Immediate immediate;
   uint8_t traits;  ///< Traits
 };
-const OpInfo& info(Op op);
-inline bool has(Op op, Traits trait) { return (info(op).traits & trait) != 0; }
+inline constexpr OpInfo kOpInfos[kNumOps] = {
+#define V3D_GRAPH_OP(name, text, operands, immediate, traits) \
+  {text, operands, immediate, static_cast<uint8_t>(traits)},
+#include "gpu/qpu/graph/operations.def"
+};
+constexpr const OpInfo& info(Op op) { return kOpInfos[static_cast<size_t>(op)]; }
+constexpr bool has(Op op, Traits trait) { return (info(op).traits & trait) != 0; }
 
 using Id = uint16_t;
 inline constexpr Id kNoNode = std::numeric_limits<Id>::max();
@@ -51,8 +58,16 @@ struct Node {
   uint8_t step = 0;  ///< the instruction, for those that may fail
   Id operands[3] = {kNoNode, kNoNode, kNoNode};
   uint32_t immediate = 0;
-  bool operator==(const Node&) const = default;
+  /// All but the immediate, as one word.
+  uint64_t head() const {
+    uint64_t word;
+    std::memcpy(&word, this, sizeof(word));
+    return word;
+  }
+  bool operator==(const Node& other) const { return head() == other.head() && immediate == other.immediate; }
 };
+static_assert(std::has_unique_object_representations_v<Node> &&
+              offsetof(Node, immediate) == sizeof(uint64_t));
 
 /// Whether it is stored at the guard or the finish before it.
 inline bool is_stored(Op op) { return op >= Op::kStore; }
@@ -74,6 +89,8 @@ class Graph {
   Id constant(uint32_t bits) { return make({.op = Op::kConst, .immediate = bits}); }
   bool is_constant(Id id) const { return nodes_[id].op == Op::kConst; }
   bool is_constant(Id id, uint32_t bits) const { return is_constant(id) && nodes_[id].immediate == bits; }
+
+  void reserve(size_t nodes) { nodes_.reserve(nodes); }
 
  private:
   Id find_or_append(const Node& node);

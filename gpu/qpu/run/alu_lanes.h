@@ -262,7 +262,9 @@ inline W result_of(const W& a, const W& b) {
 
 template <Unpack unpack, typename W>
 inline W unpacked_lanes(const W& v) {
-  const W zero = of_same_kind(v, 0), one = of_same_kind(v, 0x3f800000u);
+  // Made where they are wanted: a graph has a node for each.
+  const auto word = [&](uint32_t bits) { return of_same_kind(v, bits); };
+  constexpr uint32_t kOne = 0x3f800000u, kMinusOne = 0xbf800000u;
   // A conversion of floats, done to both halves. Assumed: u5, u6 and u7 are the conversions that 7.1 added
   // for floats too, in their order: sat, nsat, max0.
   const auto both = [&](auto fn) { return pack_halves<W>(fn(low_half(v)), fn(high_half(v))); };
@@ -270,9 +272,9 @@ inline W unpacked_lanes(const W& v) {
   if constexpr (unpack == Unpack::kL) return low_half(v);
   if constexpr (unpack == Unpack::kH) return high_half(v);
   // NaN becomes the lower bound.
-  if constexpr (unpack == Unpack::kSat) return min_floats(max_floats(v, zero), one);
-  if constexpr (unpack == Unpack::kNsat) return min_floats(max_floats(v, of_same_kind(v, 0xbf800000u)), one);
-  if constexpr (unpack == Unpack::kMax0) return max_floats(v, zero);
+  if constexpr (unpack == Unpack::kSat) return min_floats(max_floats(v, word(0)), word(kOne));
+  if constexpr (unpack == Unpack::kNsat) return min_floats(max_floats(v, word(kMinusOne)), word(kOne));
+  if constexpr (unpack == Unpack::kMax0) return max_floats(v, word(0));
   if constexpr (unpack == Unpack::kFf) {
     const W half = half_of(v);
     return half | half << 16;
@@ -288,8 +290,8 @@ inline W unpacked_lanes(const W& v) {
     return both([](const W& h) { return unpacked_lanes<Unpack::kMax0>(h); });
   if constexpr (unpack == Unpack::kUl) return v & 0xffffu;
   if constexpr (unpack == Unpack::kUh) return v >> 16;
-  if constexpr (unpack == Unpack::kIl) return shifted_right_signed(v << 16, of_same_kind(v, 16));
-  if constexpr (unpack == Unpack::kIh) return shifted_right_signed(v, of_same_kind(v, 16));
+  if constexpr (unpack == Unpack::kIl) return shifted_right_signed(v << 16, word(16));
+  if constexpr (unpack == Unpack::kIh) return shifted_right_signed(v, word(16));
   return v;
 }
 
@@ -306,13 +308,13 @@ inline W packed(Pack pack, const W& value, const W& old) {
 /// @param floats, words  the relation of floats and of signed integers
 template <FlagClass flag_class, typename W, typename Floats, typename Integers>
 inline W related(const W& a, const W& b, const W& result, Floats floats, Integers integers) {
-  const W zero = of_same_kind(result, 0);
   if constexpr (flag_class == FlagClass::kCompare) return floats(a, b);
+  if constexpr (flag_class == FlagClass::kCompareHalves)
+    return floats(low_half(a), low_half(b)) & floats(high_half(a), high_half(b));
+  const W zero = of_same_kind(result, 0);
   if constexpr (flag_class == FlagClass::kFloat) return floats(result, zero);
   if constexpr (flag_class == FlagClass::kHalves)
     return floats(low_half(result), zero) & floats(high_half(result), zero);
-  if constexpr (flag_class == FlagClass::kCompareHalves)
-    return floats(low_half(a), low_half(b)) & floats(high_half(a), high_half(b));
   return integers(result, zero);
 }
 
