@@ -24,9 +24,7 @@ bool VertexFunction::begin(const JobContext& job, const StageProgram& stage, uin
   address_ = stage.code.code;
   thread.pc = stage.code.code;
   const qpu::ProgramScope scope(stage.stage, stage.code.code, thread);
-  uniforms_.resize(code_->uniforms());
-  for (uint32_t n = 0; n < code_->uniforms(); ++n)
-    uniforms_[n].fill(job.memory.load<uint32_t>(stage.code.uniforms + n * 4));
+  read_uniforms(job.memory, stage.code.uniforms);
   // Rows that are not there read 0, and nothing is written to them: threads do so.
   const auto are_there = [this](const std::vector<uint32_t>& rows, uint32_t count) {
     return std::all_of(rows.begin(), rows.end(), [&](uint32_t of) { return row(of) < count; });
@@ -41,6 +39,16 @@ bool VertexFunction::begin(const JobContext& job, const StageProgram& stage, uin
     if (std::none_of(rows.out.begin(), rows.out.end(), [&](uint32_t of) { return row(of) == r; }))
       unwritten_.push_back(r);
   return true;
+}
+
+void VertexFunction::read_uniforms(Memory memory, GpuAddr at) {
+  const std::vector<qpu::IndirectWord>& indirect = code_->indirect();
+  uniforms_.resize(indirect.empty() ? code_->uniforms() : qpu::kFirstIndirect + indirect.size());
+  for (uint32_t n = 0; n < code_->uniforms(); ++n) uniforms_[n].fill(memory.load<uint32_t>(at + n * 4));
+  for (size_t n = 0; n < indirect.size(); ++n) {
+    const GpuAddr address = (uniforms_[indirect[n].uniform][0] + indirect[n].first) & ~3u;
+    uniforms_[qpu::kFirstIndirect + n].fill(memory.load<uint32_t>(address + indirect[n].offset));
+  }
 }
 
 uint32_t VertexFunction::row(uint32_t of) const {

@@ -9,6 +9,7 @@
 
 #include "gpu/base/job_context.h"
 #include "gpu/base/lanes.h"
+#include "gpu/base/memory.h"
 #include "gpu/qpu/run/thread.h"
 #include "gpu/qpu/run/vertex_code.h"
 #include "gpu/vpm/stage_runner.h"
@@ -17,7 +18,7 @@ namespace v3d::vpm {
 
 class VertexFunction {
  public:
-  /// Reads the program's uniforms, which stay as they are for all batches of the draw.
+  /// Reads the program's uniforms, and words by addresses that these are, which stay as they are for all batches of the draw.
   /// @param rows_in, rows_out  that there are
   /// @param thread  for who finds that there is no memory
   /// @return  whether the draw has one
@@ -29,6 +30,7 @@ class VertexFunction {
   uint32_t run(const Lanes* in, Lanes* out) const;
 
  private:
+  void read_uniforms(Memory memory, GpuAddr at);
   uint32_t row(uint32_t of) const;
 
   const qpu::VertexCode* code_ = nullptr;

@@ -62,6 +62,7 @@ class RandomDraw {
  private:
   static constexpr uint32_t kMostVertices = 200, kAttributes = 3;
   static constexpr uint8_t kFirst = 10, kRegisters = 12, kRow = 50;  // of programs
+  static constexpr uint8_t kUnifa = 9;
   static constexpr uint8_t kRowsIn = 8, kRowsOut = 8;
 
   uint32_t below(uint32_t most) { return static_cast<uint32_t>(random_()) % most; }
@@ -124,6 +125,7 @@ class RandomDraw {
       const qpu::Operand from = row(program, below(one_in(20) ? 16 : kRowsIn));
       program.add(Op::kLdvpmvIn, to++, from);
     }
+    if (one_in(3)) read_words(program, &to);
     while (to < kFirst + kRegisters) program.uniform(to++, any_float());
     write_operations(program, 4 + below(24));
     for (uint32_t n = below(10); n > 0; --n) {
@@ -132,6 +134,27 @@ class RandomDraw {
                   one_in(60) ? qpu::Cond::kIfa : qpu::Cond::kNone);
     }
     return program.build(&job_);
+  }
+
+  /// Reads words by an address that is a uniform, or 4 bytes behind it, as of buffers of uniforms.
+  void read_words(ShaderBuilder& program, uint8_t* to) {
+    std::vector<uint32_t> words(4);
+    for (uint32_t& word : words) word = any_float();
+    program.uniform(kRow, job_.put(words) + below(4));
+    qpu::Instruction set;
+    set.add.op = one_in(2) ? qpu::Op::kAdd : qpu::Op::kOr;
+    set.add.magic = true;
+    set.add.waddr = kUnifa;
+    set.add.a = ShaderBuilder::rf(kRow);
+    set.add.b = set.add.op == qpu::Op::kAdd ? ShaderBuilder::immediate(4) : set.add.a;
+    program.emit(set);
+    for (int n = 0; n < 3; ++n) program.emit({});
+    for (int n = 0; n < 3; ++n) {
+      qpu::Instruction load;
+      load.signals = qpu::kLdunifarf;
+      load.signal_waddr = (*to)++;
+      program.emit(load);
+    }
   }
 
   /// A straight line of operations on registers that all have values.

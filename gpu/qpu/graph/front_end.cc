@@ -92,8 +92,8 @@ void FrontEnd::execute(const flow::Node& node) {
   const Instruction* const instruction = flow_.instruction(node);
   if (instruction == nullptr) return refuse("unknown code");
   const Instruction& i = *instruction;
-  constexpr uint16_t kOfAll = kThrsw | kLdunif | kLdunifrf,
-                     kOfFragments = kLdvary | kLdunifa | kLdunifarf | kLdtmu | kWrtmuc;
+  constexpr uint16_t kOfAll = kThrsw | kLdunif | kLdunifrf | kLdunifa | kLdunifarf,
+                     kOfFragments = kLdvary | kLdtmu | kWrtmuc;
   const uint16_t known = of_vertices() ? kOfAll : kOfAll | kOfFragments;
   if (of_batches() && (i.signals & kLdvary)) return refuse("varyings");
   if (of_vertices() && (i.signals & kWrtmuc)) return refuse("lookups");
@@ -169,7 +169,7 @@ std::optional<uint32_t> FrontEnd::row_of(Value number) {
 
 void FrontEnd::write_port(const WaddrInfo& port, uint8_t /*waddr*/, Pack pack, Value v, Value exec) {
   if (pack != Pack::kNone) v = packed(pack, v, bits(0));
-  if (of_vertices() && !starts_sfu(port.effect))
+  if (of_vertices() && !starts_sfu(port.effect) && port.effect != Effect::kUnifa)
     return refuse(port.name != nullptr ? port.name : "an unknown port");
   if (port.effect == Effect::kTlb && !of_batches())
     return port.takes_uniform ? test_late(exec) : write_tile(v, exec);

@@ -54,10 +54,11 @@ std::optional<BlockLookups> FrontEnd::find_lookups(const char** why) {
 std::optional<VertexGraph> FrontEnd::make_vertices(const char** why) {
   stage_ = Stage::kVertices;
   execute_all();
-  if (graph_.is_full()) refuse("too many operations");
+  check_limits();
   *why = why_;
   if (why_ != nullptr) return {};
-  return with_uniforms_last({without_dead(graph_), uniforms_.count(), instructions_, rows_, {}});
+  return with_uniforms_last(
+      {without_dead(graph_), uniforms_.count(), instructions_, rows_, uniforms_.indirect(), {}});
 }
 
 std::optional<BatchGraph> FrontEnd::make_batches(bool is_whole, const char** why) {

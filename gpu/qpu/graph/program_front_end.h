@@ -50,7 +50,8 @@ struct VertexGraph {
   uint32_t uniforms = 0;      ///< words that the program reads
   uint32_t instructions = 0;  ///< of the program
   VertexRows rows;
-  std::vector<uint32_t> numbers;  ///< uniforms that the graph takes for no NaNs
+  std::vector<IndirectWord> indirect{};  ///< words that it reads by an address
+  std::vector<uint32_t> numbers{};       ///< uniforms that the graph takes for no NaNs
 };
 
 /// Empty if the program is not one straight line of operations that have an expression, with rows that are

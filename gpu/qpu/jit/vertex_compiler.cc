@@ -17,17 +17,20 @@ class FunctionOfVertices : public FunctionOf<VertexCode> {
   explicit FunctionOfVertices(CompiledProgram<graph::VertexGraph> compiled)
       : FunctionOf(compiled),
         rows_(std::move(compiled.graph.rows)),
+        indirect_(std::move(compiled.graph.indirect)),
         numbers_(std::move(compiled.graph.numbers)) {}
   VertexFn function() const override { return std::bit_cast<VertexFn>(begin()); }
   const VertexRows& rows() const override { return rows_; }
+  const std::vector<IndirectWord>& indirect() const override { return indirect_; }
   const std::vector<uint32_t>& numbers() const override { return numbers_; }
   size_t bytes() const override {
-    return sizeof(*this) + bytes_of_code() +
+    return sizeof(*this) + bytes_of_code() + indirect_.size() * sizeof(IndirectWord) +
            (rows_.in.size() + rows_.out.size() + numbers_.size()) * sizeof(uint32_t);
   }
 
  private:
   const VertexRows rows_;
+  const std::vector<IndirectWord> indirect_;
   const std::vector<uint32_t> numbers_;
 };
 

@@ -11,6 +11,7 @@
 
 #include "gpu/base/lanes.h"
 #include "gpu/base/memory.h"
+#include "gpu/qpu/run/block_code.h"
 
 namespace v3d::qpu {
 
@@ -35,8 +36,10 @@ class VertexCode {
  public:
   virtual ~VertexCode() = default;
   virtual VertexFn function() const = 0;
-  /// Words that the program reads of VertexRun::uniforms.
+  /// Words that the program reads of VertexRun::uniforms, kMostUniforms at most.
   virtual uint32_t uniforms() const = 0;
+  /// Those that it reads from kFirstIndirect on, kMostIndirect at most.
+  virtual const std::vector<IndirectWord>& indirect() const = 0;
   virtual const VertexRows& rows() const = 0;
   /// Uniforms that have to be no NaNs: the function is made for that.
   virtual const std::vector<uint32_t>& numbers() const = 0;

@@ -166,6 +166,18 @@ TEST(VertexFrontEnd, RowsAreUniformsOrConstants) {
   EXPECT_EQ(vertices->numbers, std::vector<uint32_t>{1});
 }
 
+TEST(VertexFrontEnd, WordsStandBehindAddressesThatAreUniforms) {
+  const char* why = nullptr;
+  const std::string program =
+      "nop ; nop ; ldunifrf.rf12\nadd unifa, rf12, 8 ; nop\nnop ; nop\nnop ; nop\nnop ; nop\n"
+      "nop ; nop ; ldunifarf.rf10\nnop ; nop ; ldunifarf.rf11\nstvpmv 0, rf11 ; nop\n";
+  const auto vertices = vertex_graph(flow_of(program + kEnd), &why);
+  ASSERT_TRUE(vertices.has_value()) << why;
+  EXPECT_EQ(vertices->indirect, (std::vector<IndirectWord>{{0, 8, 0}, {0, 8, 4}}));
+  EXPECT_EQ(to_text(vertices->graph),
+            "%0 = uniform_word " + std::to_string(kFirstIndirect + 1) + "\nstore_output %0 0\n");
+}
+
 TEST(VertexFrontEnd, TellsWhatProgramsHaveThatFunctionsHaveNot) {
   const auto why_not = [](const std::string& program) {
     const char* why = nullptr;
