@@ -19,6 +19,7 @@
 #include "shim/drm/moved_memory.h"
 #include "shim/drm/status.h"
 #include "shim/link/connection.h"
+#include "shim/link/submit_order.h"
 #include "shim/process/raw.h"
 #include "shim/process/user_descriptors.h"
 #include "shim/process/user_memory.h"
@@ -224,6 +225,7 @@ int forward(const Ioctl& what) {
   const bool waits = waits_for_jobs(what, arg_size);
   const bool submit =
       what.op == wire::kIoctl && what.driver == Driver::kV3d && drm::is_submit(drm::request_nr(what.request));
+  SubmitOrder::Scope order;
   std::optional<BeforeMmapBo> before;
   if (is_v3d(what, drm::request::kMmapBo)) before.emplace(what.file);
   forget_place();
@@ -233,11 +235,12 @@ int forward(const Ioctl& what) {
   if (int error = call.open(what.file.daemon, what.fd)) return -error;
   if (what.op == wire::kFdIoctl) call.attach(what.fd);
   if (int error = append_request(&call, what, arg_size)) return error;
-  uint32_t signalled = 0;
-  if (!append_segments(&call, what.driver, what.request, arg_size, expected, &signalled)) return -ENOMEM;
+  Signals signals;
+  if (!append_segments(&call, what.driver, what.request, arg_size, expected, &signals)) return -ENOMEM;
+  if (submit) order.begin(signals.all);
   std::optional<SubmitOfExpected> brings;
-  if (signalled && brings.emplace(what.file, signalled).wants()) {
-    memcpy(call.at(offsetof(wire::IoctlRequest, sync_file_of)), &signalled, sizeof(signalled));
+  if (signals.wanted && brings.emplace(what.file, signals.wanted).wants()) {
+    memcpy(call.at(offsetof(wire::IoctlRequest, sync_file_of)), &signals.wanted, sizeof(signals.wanted));
     call.bring_descriptor();
   }
   if (int error = call.send()) {
@@ -246,7 +249,9 @@ int forward(const Ioctl& what) {
   }
   for (const uint32_t offset : call.wakes()) wake_sleepers(what.file, offset);
   if (before) remember_place(call, what.file, *before);
-  return apply_reply(&call, what, arg_size);
+  const int result = apply_reply(&call, what, arg_size);
+  if (result == 0 && !waits && is_wait(what.driver, what.request)) SubmitOrder::let_others_go_on(kAnySyncobj);
+  return result;
 }
 
 }  // namespace

@@ -297,7 +297,7 @@ class Marshal {
   bool no_memory() const { return no_memory_; }
   uint32_t num_segments() const { return num_segments_; }
   uint32_t num_fds() const { return num_fds_; }
-  uint32_t signalled() const { return signalled_; }
+  const Signals& signals() const { return signals_; }
   const int32_t* fd_numbers() const { return fd_numbers_; }
 
   /// Returns the position of the last one's copied bytes, 0 if there are none.
@@ -310,8 +310,9 @@ class Marshal {
   }
 
   void note_signal(uint32_t handle) {
+    if (handle != 0) signals_.all |= set_of(handle);
     for (const uint32_t syncobj : syncobjs_) {
-      if (handle == syncobj && handle != 0) signalled_ = handle;
+      if (handle == syncobj && handle != 0) signals_.wanted = handle;
     }
   }
 
@@ -444,7 +445,7 @@ class Marshal {
 
   Call* call_;
   const std::span<const uint32_t> syncobjs_;
-  uint32_t signalled_ = 0;
+  Signals signals_;
   uint32_t num_segments_ = 0;
   uint32_t num_fds_ = 0;
   int32_t fd_numbers_[wire::kMaxFds] = {};
@@ -454,7 +455,7 @@ class Marshal {
 }  // namespace
 
 bool append_segments(Call* call, Driver driver, uint32_t word, uint32_t arg_size,
-                     std::span<const uint32_t> syncobjs, uint32_t* signalled) {
+                     std::span<const uint32_t> syncobjs, Signals* signals) {
   // The argument may be long (14 bits of size); no rule looks further than this.
   uint8_t bytes[kMostKnown];
   size_t known = arg_size < sizeof(bytes) ? arg_size : sizeof(bytes);
@@ -485,7 +486,7 @@ bool append_segments(Call* call, Driver driver, uint32_t word, uint32_t arg_size
   header.num_fds = marshal.num_fds();
   memcpy(header.fd_numbers, marshal.fd_numbers(), sizeof(header.fd_numbers));
   memcpy(call->at(0), &header, sizeof(header));
-  *signalled = marshal.signalled();
+  *signals = marshal.signals();
   return !marshal.no_memory();
 }
 

@@ -8,16 +8,22 @@
 
 #include "shim/drm/driver.h"
 #include "shim/link/connection.h"
+#include "shim/link/submit_order.h"
 
 namespace v3d::shim {
+
+/// What a submit on V3D gives a fence.
+struct Signals {
+  uint32_t wanted = 0;  ///< the one of `syncobjs`, 0: none
+  SyncobjSet all = 0;
+};
 
 /// Appends to `call`, whose payload so far is IoctlRequest and the argument, the segments and descriptors
 /// that the argument names, and enters their numbers in the IoctlRequest. false: no memory.
 /// @param word  the request
 /// @param syncobjs  handles; 0: none
-/// @param signalled  becomes the one of these that a submit on V3D gives a fence, 0: none
 bool append_segments(Call* call, Driver driver, uint32_t word, uint32_t arg_size,
-                     std::span<const uint32_t> syncobjs, uint32_t* signalled);
+                     std::span<const uint32_t> syncobjs, Signals* signals);
 
 /// A signal takes the request back (kInterruptible).
 bool is_wait(Driver driver, uint32_t word);

@@ -8,6 +8,7 @@
 #include "ioctl/link/wire.h"
 #include "shim/drm/local_call.h"
 #include "shim/drm/status_view.h"
+#include "shim/link/submit_order.h"
 #include "shim/process/raw.h"
 #include "shim/process/user_descriptors.h"
 #include "shim/process/user_memory.h"
@@ -261,7 +262,12 @@ int answer_syncobj_wait(LocalCall& call, drm::SyncobjWait& args) {
     return LocalCall::kAskDaemon;
   }
   StatusView view(place->status);
-  return wait(call.file, view, handles, &args);
+  const int result = wait(call.file, view, handles, &args);
+  if (result != 0) return result;
+  SyncobjSet waited = 0;
+  for (uint32_t i = 0; i < args.count_handles; ++i) waited |= set_of(handles[i]);
+  SubmitOrder::let_others_go_on(waited);
+  return 0;
 }
 
 int answer_syncobj_reset(LocalCall& call, drm::SyncobjArray& args) {

@@ -11,6 +11,7 @@
 #include "shim/link/known_descriptors.h"
 #include "shim/link/launch.h"
 #include "shim/link/settings_request.h"
+#include "shim/link/submit_order.h"
 #include "shim/process/config.h"
 #include "shim/process/counts.h"
 #include "shim/process/own_pid.h"
@@ -95,6 +96,7 @@ void in_fork_child() {
   mine.fd = -1;
   mine.channel = nullptr;
   num_channels.store(0, std::memory_order_relaxed);
+  SubmitOrder::forget();
 }
 
 void hook_thread_and_fork() {
