@@ -18,7 +18,8 @@ namespace v3d::vpm {
 
 class VertexFunction {
  public:
-  /// Reads the program's uniforms, and words by addresses that these are, which stay as they are for all batches of the draw.
+  /// Reads the program's uniforms, and words by addresses that these are, which stay as they are for all
+  /// batches of the draw.
   /// @param rows_in, rows_out  that there are
   /// @param thread  for who finds that there is no memory
   /// @return  whether the draw has one
