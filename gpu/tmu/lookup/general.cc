@@ -53,41 +53,47 @@ void store_small(Memory memory, Lanes address, Lanes value, LaneMask active, Typ
   }
 }
 
-/// update(word, data 0, data 1) for each lane in ascending order. @return what it returned
+/// A lane of a vector in memory: those in registers cost as much as an update.
+uint32_t lane_of(const Lanes& v, int lane) {
+  uint32_t word;
+  std::memcpy(&word, reinterpret_cast<const uint8_t*>(&v) + sizeof(word) * static_cast<size_t>(lane),
+              sizeof(word));
+  return word;
+}
+
+/// update(word, data 0, data 1) for each lane in ascending order. @param old  gets what it returned; none of
+/// the others
 template <typename Update>
-Lanes update_each(Memory memory, const Lanes& addresses, const Lanes& first, const Lanes& second,
-                  LaneMask active, const Update& update) {
-  // Arrays, as single lanes of vectors cost as much as an update.
-  alignas(sizeof(Lanes)) uint32_t address[kLanes], a[kLanes], b[kLanes], old[kLanes];
-  std::memcpy(address, &addresses, sizeof(address));
-  std::memcpy(a, &first, sizeof(a));
-  std::memcpy(b, &second, sizeof(b));
+void update_each(Memory memory, const Lanes& address, const Lanes& a, const Lanes& b, LaneMask active,
+                 Lanes& old, const Update& update) {
   const auto update_lane = [&](int i) {
-    old[i] = update(reinterpret_cast<uint32_t*>(memory.host(address[i] & ~3u)), a[i], b[i]);
+    const uint32_t before = update(reinterpret_cast<uint32_t*>(memory.host(lane_of(address, i) & ~3u)),
+                                   lane_of(a, i), lane_of(b, i));
+    std::memcpy(reinterpret_cast<uint8_t*>(&old) + sizeof(before) * static_cast<size_t>(i), &before,
+                sizeof(before));
   };
   if (active == kAllLanes) {
     for (int i = 0; i < kLanes; ++i) update_lane(i);
-  } else {
-    std::memset(old, 0, sizeof(old));
-    for (uint32_t left = active; left != 0; left &= left - 1) update_lane(std::countr_zero(left));
+    return;
   }
-  Lanes result;
-  std::memcpy(&result, old, sizeof(old));
-  return result;
+  old = Lanes{};
+  for (uint32_t left = active; left != 0; left &= left - 1) update_lane(std::countr_zero(left));
 }
 
 template <Op op>
 void update_words(uint8_t* memory, const Lanes* address, const Lanes* data, uint32_t active, Lanes* old) {
-  *old = update_each(Memory(memory), *address, *data, Lanes{}, static_cast<LaneMask>(active),
-                     [](uint32_t* at, uint32_t a, uint32_t b) { return atomic<uint32_t>(at, op, 1, a, b); });
+  update_each(Memory(memory), *address, *data, *data, static_cast<LaneMask>(active), *old,
+              [](uint32_t* at, uint32_t a, uint32_t) { return atomic<uint32_t>(at, op, 1, a, 0); });
 }
 
 Lanes atomics(Memory memory, const GeneralLookup& lookup, uint32_t op, LaneMask active) {
   const Lanes none{}, &a = lookup.num_data > 0 ? lookup.data[0] : none,
                       &b = lookup.num_data > 1 ? lookup.data[1] : none;
-  return update_each(memory, lookup.address, a, b, active, [&](uint32_t* at, uint32_t x, uint32_t y) {
+  Lanes old;
+  update_each(memory, lookup.address, a, b, active, old, [&](uint32_t* at, uint32_t x, uint32_t y) {
     return atomic<uint32_t>(at, op, lookup.num_data, x, y);
   });
+  return old;
 }
 
 }  // namespace

@@ -52,12 +52,16 @@ void BatchEmitter::begin() {
   sub(rsp, 0x7fffffff);
   frame_at_ = getSize() - 4;
   and_(rsp, -kLaneBytes);
+  load_bases();
+  L(again_);
+  look_at_lines();
+}
+
+void BatchEmitter::load_bases() {
   mov(kUniformWords, ptr[V3D_MEMBER(uniforms)]);
   mov(kTextures, ptr[V3D_MEMBER(textures)]);
   mov(kMiddleOfMemory, ptr[V3D_MEMBER(middle_of_memory)]);
   mov(kBatchValues, ptr[V3D_MEMBER(slots)]);
-  L(again_);
-  look_at_lines();
 }
 
 std::vector<Reg64> BatchEmitter::saved() const {
@@ -373,8 +377,7 @@ void BatchEmitter::store_memory(const Node& node) {
 
 /// A function does it: nothing is in registers behind it.
 void BatchEmitter::update_memory(const Node& node) {
-  const std::array<Reg64, 6> changed = {kRun, kUniformWords, kTextures, kMiddleOfMemory, r10, kBatchValues};
-  const int pushed = static_cast<int>(changed.size() * sizeof(uint64_t));
+  constexpr int kPushed = 2 * sizeof(uint64_t);  // as calls want the frame
   mask_to(ecx, node.operands[2]);
   for (int n = 0; n < 2; ++n) {
     const int from = in_register(node.operands[n]);
@@ -385,15 +388,18 @@ void BatchEmitter::update_memory(const Node& node) {
   lanes_of_gather_ = graph::kNoNode;
   Place& place = places_[id_of(node)];
   place.slot = static_cast<int16_t>(num_slots_++);
-  for (const Reg64& r : changed) push(r);
+  push(kRun);
+  push(kRun);
   lea(rdi, ptr[kMiddleOfMemory - graph::kHalfTheSpace]);
-  lea(rsi, ptr[rsp + pushed + kOperands]);
+  lea(rsi, ptr[rsp + kPushed + kOperands]);
   lea(rdx, ptr[rsi + kLaneBytes]);
-  lea(r8, ptr[rsp + pushed + kSlots + place.slot * kLaneBytes]);
+  lea(r8, ptr[rsp + kPushed + kSlots + place.slot * kLaneBytes]);
   mov(rax, reinterpret_cast<size_t>(tmu::find_atomic(static_cast<tmu::Op>(node.immediate))));
   vzeroupper();
   call(rax);
-  for (size_t n = changed.size(); n-- > 0;) pop(changed[n]);
+  pop(kRun);
+  pop(kRun);
+  load_bases();
 }
 
 void BatchEmitter::own_data() {

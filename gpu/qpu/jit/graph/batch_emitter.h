@@ -42,6 +42,7 @@ class BatchEmitter final : public GraphEmitter {
   void other_lines();
   void store_memory(const Node& node);
   void update_memory(const Node& node);
+  void load_bases();
   int unit_of_lanes(Id mask);
   void expect_addresses(int address, int lanes, const Vector& second, Xbyak::Label& other);
   void is_line(int address, int lanes, Xbyak::Label& other);
