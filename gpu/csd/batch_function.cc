@@ -75,8 +75,7 @@ void BatchFunction::read_uniforms() {
   for (uint32_t n = 0; n < code_->uniforms(); ++n) uniforms_[n].fill(uniform(n));
   indirect_.clear();
   for (size_t n = 0; n < indirect.size(); ++n) {
-    const GpuAddr address = (uniforms_[indirect[n].uniform][0] + indirect[n].first) & ~3u;
-    indirect_.push_back(job_.memory.host(address + indirect[n].offset));
+    indirect_.push_back(job_.memory.host(indirect[n].address(uniforms_[indirect[n].uniform][0])));
     uniforms_[qpu::kFirstIndirect + n].fill(0);
   }
   run_.uniforms = uniforms_.data();

@@ -183,10 +183,9 @@ void BlockFunctions::read_uniforms() {
   for (size_t c = 0; c < constants_.size(); ++c)
     uniforms_[code_->uniforms() + c] = std::bit_cast<uint32_t>(constants_[c]);
   const std::vector<qpu::IndirectWord>& indirect = code_->indirect();
-  for (size_t n = 0; n < indirect.size(); ++n) {
-    const GpuAddr address = (uniforms_[indirect[n].uniform] + indirect[n].first) & ~3u;
-    uniforms_[qpu::kFirstIndirect + n] = job_.memory.load<uint32_t>(address + indirect[n].offset);
-  }
+  for (size_t n = 0; n < indirect.size(); ++n)
+    uniforms_[qpu::kFirstIndirect + n] =
+        job_.memory.load<uint32_t>(indirect[n].address(uniforms_[indirect[n].uniform]));
   has_uniforms_ = true;
 }
 

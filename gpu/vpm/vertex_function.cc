@@ -45,10 +45,9 @@ void VertexFunction::read_uniforms(Memory memory, GpuAddr at) {
   const std::vector<qpu::IndirectWord>& indirect = code_->indirect();
   uniforms_.resize(indirect.empty() ? code_->uniforms() : qpu::kFirstIndirect + indirect.size());
   for (uint32_t n = 0; n < code_->uniforms(); ++n) uniforms_[n].fill(memory.load<uint32_t>(at + n * 4));
-  for (size_t n = 0; n < indirect.size(); ++n) {
-    const GpuAddr address = (uniforms_[indirect[n].uniform][0] + indirect[n].first) & ~3u;
-    uniforms_[qpu::kFirstIndirect + n].fill(memory.load<uint32_t>(address + indirect[n].offset));
-  }
+  for (size_t n = 0; n < indirect.size(); ++n)
+    uniforms_[qpu::kFirstIndirect + n].fill(
+        memory.load<uint32_t>(indirect[n].address(uniforms_[indirect[n].uniform][0])));
 }
 
 uint32_t VertexFunction::row(uint32_t of) const {

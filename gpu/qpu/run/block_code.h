@@ -134,6 +134,8 @@ struct IndirectWord {
   uint16_t uniform = 0;
   uint32_t first = 0;   ///< is added to the address before its lowest two bits are left out
   uint32_t offset = 0;  ///< is added then
+  /// @param word  of the uniform
+  GpuAddr address(uint32_t word) const { return ((word + first) & ~3u) + offset; }
   bool operator==(const IndirectWord&) const = default;
 };
 /// Room for uniforms of a program, and for such words, which stand behind all of it and kBlendConstants.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <iterator>
 
 #include "gpu/base/log.h"
 #include "gpu/base/vector.h"
@@ -87,9 +88,13 @@ void update_words(uint8_t* memory, const Lanes* address, const Lanes* data, uint
 }
 
 Lanes atomics(Memory memory, const GeneralLookup& lookup, uint32_t op, LaneMask active) {
+  Lanes old;
+  if (const AtomicFn with_data = find_atomic(op); with_data != nullptr && lookup.num_data > 0) {
+    with_data(memory.host(0), &lookup.address, &lookup.data[0], active, &old);
+    return old;
+  }
   const Lanes none{}, &a = lookup.num_data > 0 ? lookup.data[0] : none,
                       &b = lookup.num_data > 1 ? lookup.data[1] : none;
-  Lanes old;
   update_each(memory, lookup.address, a, b, active, old, [&](uint32_t* at, uint32_t x, uint32_t y) {
     return atomic<uint32_t>(at, op, lookup.num_data, x, y);
   });
@@ -98,31 +103,14 @@ Lanes atomics(Memory memory, const GeneralLookup& lookup, uint32_t op, LaneMask 
 
 }  // namespace
 
-AtomicFn find_atomic(Op op) {
-  switch (op) {
-    case kAdd:
-      return update_words<kAdd>;
-    case kSub:
-      return update_words<kSub>;
-    case kXchg:
-      return update_words<kXchg>;
-    case kUmin:
-      return update_words<kUmin>;
-    case kUmax:
-      return update_words<kUmax>;
-    case kSmin:
-      return update_words<kSmin>;
-    case kSmax:
-      return update_words<kSmax>;
-    case kAndOrInc:
-      return update_words<kAndOrInc>;
-    case kOrOrDec:
-      return update_words<kOrOrDec>;
-    case kXorOrNot:
-      return update_words<kXorOrNot>;
-    default:
-      return nullptr;
-  }
+AtomicFn find_atomic(uint32_t op) {
+  // By Op.
+  static constexpr AtomicFn kFunctions[] = {
+      update_words<kAdd>,      update_words<kSub>,     update_words<kXchg>,    nullptr,
+      update_words<kUmin>,     update_words<kUmax>,    update_words<kSmin>,    update_words<kSmax>,
+      update_words<kAndOrInc>, update_words<kOrOrDec>, update_words<kXorOrNot>};
+  static_assert(std::size(kFunctions) == kXorOrNot + 1);
+  return op < std::size(kFunctions) ? kFunctions[op] : nullptr;
 }
 
 int general_lookup(Memory memory, bool wrap16, const GeneralLookup& lookup, Lanes* out) {

@@ -28,7 +28,7 @@ inline LaneMask general_lanes(const GeneralLookup& lookup) {
 using AtomicFn = void (*)(uint8_t* memory, const Lanes* address, const Lanes* data, uint32_t active,
                           Lanes* old);
 /// @return  null: of two words of data, or none
-AtomicFn find_atomic(Op op);
+AtomicFn find_atomic(uint32_t op);
 
 /// @param wrap16  4.2: a vector stays inside its 16-byte block
 /// @return words written to out

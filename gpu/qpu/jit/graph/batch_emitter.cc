@@ -394,7 +394,7 @@ void BatchEmitter::update_memory(const Node& node) {
   lea(rsi, ptr[rsp + kPushed + kOperands]);
   lea(rdx, ptr[rsi + kLaneBytes]);
   lea(r8, ptr[rsp + kPushed + kSlots + place.slot * kLaneBytes]);
-  mov(rax, reinterpret_cast<size_t>(tmu::find_atomic(static_cast<tmu::Op>(node.immediate))));
+  mov(rax, reinterpret_cast<size_t>(tmu::find_atomic(node.immediate)));
   vzeroupper();
   call(rax);
   pop(kRun);

@@ -301,7 +301,7 @@ void BatchEmitter::update_memory(const Node& node) {
   masm_.Add(x1, sp, kOperands);
   masm_.Add(x2, x1, kLaneBytes);
   masm_.Add(x4, sp, kSlots + int64_t{place.slot} * kLaneBytes);
-  call(reinterpret_cast<const void*>(tmu::find_atomic(static_cast<tmu::Op>(node.immediate))));
+  call(reinterpret_cast<const void*>(tmu::find_atomic(node.immediate)));
 }
 
 // ---- Words of loops
