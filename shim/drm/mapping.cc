@@ -10,6 +10,7 @@
 #include "ioctl/link/wire.h"
 #include "shim/drm/known_bos.h"
 #include "shim/drm/moved_memory.h"
+#include "shim/drm/parked_mappings.h"
 #include "shim/drm/slab_cache.h"
 #include "shim/drm/status.h"
 #include "shim/process/raw.h"
@@ -137,6 +138,7 @@ long drm_mmap(const File& file, void* address, size_t length, int prot, int flag
     // Another thread replaced mappings, perhaps of this BO and before this one was there to be found.
     if (raw::is_error(result) || mappings_epoch() == epoch) return result;
     address = raw::pointer(static_cast<uint64_t>(result));
+    forget_mappings(static_cast<uint64_t>(result), length);
     flags = (flags & ~MAP_FIXED_NOREPLACE) | MAP_FIXED;
   }
 }

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cerrno>
 
+#include "shim/drm/moved_memory.h"
+#include "shim/drm/parked_mappings.h"
 #include "shim/process/raw.h"
 
 namespace v3d::shim {
@@ -49,6 +51,11 @@ void remember_slab(uint64_t inode, uint64_t bytes, int memfd) {
 }
 
 long map_from_slab(uint64_t inode, uint64_t offset, void* address, size_t length, int prot, int flags) {
+  constexpr int kReadWrite = PROT_READ | PROT_WRITE;
+  const SlabRange range{inode, offset, whole_pages(length), mappings_epoch()};
+  const bool fixed = flags & MAP_FIXED, may_stay = !fixed && prot == kReadWrite;
+  if (may_stay)
+    if (const uint64_t parked = take_parked(range)) return static_cast<long>(parked);
   for (const SlabSlot& place : places) {
     const uint32_t number = place.number.load();
     if (place.inode.load() != inode || number % 2) continue;
@@ -56,14 +63,13 @@ long map_from_slab(uint64_t inode, uint64_t offset, void* address, size_t length
     const uint64_t bytes = place.bytes.load();
     if (offset > bytes || length > bytes - offset) continue;
     // Of no bytes: a second mapping of what is mapped there.
-    const bool fixed = flags & MAP_FIXED;
     const long result =
         raw::call(SYS_mremap, static_cast<long>(memory + offset), 0, static_cast<long>(length),
                   MREMAP_MAYMOVE | (fixed ? MREMAP_FIXED : 0), raw::word(address));
     if (result < 0 && result > -4096) return -ENOENT;
     const bool right = place.number.load() == number;
-    if (right && prot != (PROT_READ | PROT_WRITE))
-      raw::call(SYS_mprotect, result, static_cast<long>(length), prot);
+    if (right && prot != kReadWrite) raw::call(SYS_mprotect, result, static_cast<long>(length), prot);
+    if (right && may_stay) note_mapping(static_cast<uint64_t>(result), range);
     if (right) return result;
     // What is mapped over a fixed address will be mapped over once more.
     if (!fixed) raw::unmap_memory(raw::pointer(static_cast<uint64_t>(result)), length);

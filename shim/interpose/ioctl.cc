@@ -9,6 +9,7 @@
 #include "shim/drm/files.h"
 #include "shim/drm/framebuffer.h"
 #include "shim/drm/mapping.h"
+#include "shim/drm/parked_mappings.h"
 #include "shim/interpose/interpose.h"
 #include "shim/interpose/syscall.h"
 #include "shim/process/raw.h"
@@ -48,6 +49,7 @@ bool handle_ioctl(int fd, unsigned long request, uint64_t argument, int* result)
 }
 
 long map(void* address, size_t length, int prot, int flags, int fd, off_t offset) {
+  if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) forget_mappings(raw::address_of(address), length);
   const bool of_file = fd >= 0 && !(flags & MAP_ANONYMOUS);
   File file;
   if (of_file && offset >= kFirstFakeOffset) {

@@ -1,4 +1,4 @@
-/// syscall(), for programs that make ioctl and mmap by number.
+/// syscall(), for programs that make ioctl, mmap and what changes mappings by number.
 #include "shim/interpose/syscall.h"
 
 #include "shim/process/raw.h"
@@ -22,6 +22,20 @@ long v3demu_mmap2_by_number(void* address, size_t length, int prot, int flags, i
 }
 #endif
 
+#if defined(__x86_64__)  // the others keep no slabs mapped
+long v3demu_munmap_by_number(void* address, size_t length) {
+  return raw::long_result(munmap_by_number(address, length));
+}
+
+long v3demu_mprotect_by_number(void* address, size_t length, int prot) {
+  return raw::long_result(mprotect_by_number(address, length, prot));
+}
+
+long v3demu_mremap_by_number(void* address, size_t length, size_t new_length, int flags, void* new_address) {
+  return raw::long_result(mremap_by_number(address, length, new_length, flags, new_address));
+}
+#endif
+
 long v3demu_syscall_failed(long value) { return raw::long_result(value); }
 }
 
@@ -40,6 +54,12 @@ syscall:
   je 1f
   cmpq $9, %rdi                  # SYS_mmap
   je 2f
+  cmpq $11, %rdi                 # SYS_munmap
+  je 4f
+  cmpq $10, %rdi                 # SYS_mprotect
+  je 5f
+  cmpq $25, %rdi                 # SYS_mremap
+  je 6f
   movq %rdi, %rax
   movq %rsi, %rdi
   movq %rdx, %rsi
@@ -67,10 +87,26 @@ syscall:
 3:
   movq %rax, %rdi
   jmp v3demu_syscall_failed
+4:
+  movq %rsi, %rdi
+  movq %rdx, %rsi
+  jmp v3demu_munmap_by_number
+5:
+  movq %rsi, %rdi
+  movq %rdx, %rsi
+  movq %rcx, %rdx
+  jmp v3demu_mprotect_by_number
+6:
+  movq %rsi, %rdi
+  movq %rdx, %rsi
+  movq %rcx, %rdx
+  movq %r8, %rcx
+  movq %r9, %r8
+  jmp v3demu_mremap_by_number
   .cfi_endproc
   .size syscall, .-syscall
 )");
-static_assert(SYS_ioctl == 16 && SYS_mmap == 9);
+static_assert(SYS_ioctl == 16 && SYS_mmap == 9 && SYS_munmap == 11 && SYS_mprotect == 10 && SYS_mremap == 25);
 #elif defined(__aarch64__)
 __asm__(R"(
   .text

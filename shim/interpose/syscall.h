@@ -7,8 +7,11 @@
 
 namespace v3d::shim {
 
-/// Both return what the kernel would: a value or -errno.
+/// All return what the kernel would: a value or -errno.
 long ioctl_by_number(int fd, unsigned long request, void* argument);
 long mmap_by_number(void* address, size_t length, int prot, int flags, int fd, off_t offset);
+long munmap_by_number(void* address, size_t length);
+long mprotect_by_number(void* address, size_t length, int prot);
+long mremap_by_number(void* address, size_t length, size_t new_length, int flags, void* new_address);
 
 }  // namespace v3d::shim

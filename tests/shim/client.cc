@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -82,6 +83,10 @@ int close_bo(int fd, uint32_t handle) {
 uint64_t map_offset(int fd, uint32_t handle) {
   MmapBo map{handle, 0, 0};
   return ioctl(fd, _IOWR('d', 0x43, MmapBo), &map) == 0 ? map.offset : 0;
+}
+
+void* map_bo(int fd, uint32_t bo, size_t length, int flags) {
+  return mmap(nullptr, length, PROT_READ | PROT_WRITE, flags, fd, static_cast<off_t>(map_offset(fd, bo)));
 }
 
 uint32_t create_syncobj(int fd) {

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -81,6 +83,7 @@ constexpr unsigned long kSubmitCl = _IOWR('d', 0x40, SubmitCl);
 uint32_t create_bo(int fd, uint32_t size);
 int close_bo(int fd, uint32_t handle);  ///< 0 or an errno
 uint64_t map_offset(int fd, uint32_t handle);
+void* map_bo(int fd, uint32_t bo, size_t length, int flags = MAP_SHARED);  ///< readable and writable
 
 /// SYNCOBJ_*; WAIT's errno, 0 when it succeeded.
 uint32_t create_syncobj(int fd);

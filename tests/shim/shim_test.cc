@@ -157,10 +157,11 @@ INSTANTIATE_TEST_SUITE_P(
                                      "libdrm", "duplicates", "numbers_used_again", "forked", "executed",
                                      "passed_to_another_process", "spawned_child_closes", "everything_closed",
                                      "private_number_taken", "descriptors_stay_low", "few_descriptors",
-                                     "threads_leave_nothing", "mappings", "dma_bufs", "sync_files",
-                                     "threads_wait_together", "interrupted_waits", "signal_storm",
-                                     "bad_pointers", "bad_paths", "sandbox_kills_memory_access",
-                                     "request_words", "start_is_unseen", "many_start_at_once"),
+                                     "threads_leave_nothing", "mappings", "mappings_that_stay",
+                                     "few_mappings_stay", "dma_bufs", "sync_files", "threads_wait_together",
+                                     "interrupted_waits", "signal_storm", "bad_pointers", "bad_paths",
+                                     "sandbox_kills_memory_access", "request_words", "start_is_unseen",
+                                     "many_start_at_once"),
                      testing::Values(kFake, kReal)),
     [](const auto& test) {
       return std::string(std::get<0>(test.param)) + (std::get<1>(test.param) == kFake ? "_fake" : "_real");
