@@ -43,7 +43,7 @@ void use_slot(uint32_t index) {
 
 /// Unmaps what is parked in the slot, unless it is something else by now.
 void unmap_parked(MappingSlot& slot, uint64_t word) {
-  const uint64_t bytes = slot.bytes.load();
+  const auto bytes = static_cast<size_t>(slot.bytes.load());
   if (slot.change(word, word & ~kStates)) raw::unmap_memory(raw::pointer(address_of(word)), bytes);
 }
 
