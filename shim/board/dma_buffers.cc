@@ -26,7 +26,7 @@ struct HeapAllocation {
   uint32_t fd, fd_flags;
   uint64_t heap_flags;
 };
-constexpr uint64_t kPage = 4096, kMostBytes = 0xfffff000;
+constexpr uint64_t kMostBytes = 0xfffff000;
 
 /// By which the daemon knows a buffer (ioctl/memory/buffer.cc).
 constexpr long kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -62,7 +62,7 @@ int allocate(HeapAllocation* a) {
   if (a->len == 0) return -EINVAL;
   if (a->len > kMostBytes) return -ENOMEM;
   if (const int error = find_daemon(); error < 0) return error;
-  const int own = make_buffer((a->len + kPage - 1) / kPage * kPage, a->fd_flags & O_ACCMODE);
+  const int own = make_buffer(raw::whole_pages(a->len), a->fd_flags & O_ACCMODE);
   const int fd = own < 0 ? own : give_descriptor(own, a->fd_flags & O_CLOEXEC);
   if (fd < 0) return fd;
   a->fd = static_cast<uint32_t>(fd);
@@ -105,7 +105,7 @@ int check_sizes(const Items& items) {
   for (uint32_t i = 0; i < items.count; ++i) {
     UdmabufItem item;
     if (!items.read(i, &item)) return -EFAULT;
-    if (item.offset % kPage || item.size % kPage) return -EINVAL;
+    if (item.offset % raw::kPage || item.size % raw::kPage) return -EINVAL;
     if (item.size > kMostUdmabuf || (bytes += item.size) > kMostUdmabuf) return -EINVAL;
   }
   return bytes ? 0 : -EINVAL;

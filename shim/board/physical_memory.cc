@@ -13,7 +13,7 @@
 namespace v3d::shim {
 namespace {
 
-constexpr uint64_t kPage = 4096, kPeripheralBytes = 16u << 20, kV3d = 0xc00000;
+constexpr uint64_t kPeripheralBytes = 16u << 20, kV3d = 0xc00000;
 
 void tell_once(std::atomic<bool>* told, uint64_t address, const char* why) {
   if (told->exchange(true)) return;
@@ -55,8 +55,8 @@ int find_physical_memory(size_t length, off_t offset, PhysicalMemory* out) {
   const uint64_t peripherals = board_of(tree()->chip).soc->peripherals;
   uint64_t at = static_cast<uint64_t>(offset);
   const uint64_t bytes = length;
-  if (offset < 0 || at % kPage || bytes > uint64_t{1} << 32) return -EINVAL;
-  out->bytes = (bytes + kPage - 1) / kPage * kPage;
+  if (offset < 0 || at % raw::kPage || bytes > uint64_t{1} << 32) return -EINVAL;
+  out->bytes = raw::whole_pages(bytes);
   if (at >= peripherals && at < peripherals + kPeripheralBytes)
     return find_peripherals(at - peripherals, out);
   // On BCM2835 memory is there a second time, past the caches (GPU_FFT, gpu_fft_base.c).

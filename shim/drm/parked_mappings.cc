@@ -13,7 +13,7 @@ namespace {
 enum State : uint64_t { kFilling = 1, kMapped = 2, kParked = 3 };
 constexpr uint64_t kStates = 3, kRound = 4;
 
-constexpr uint64_t address_of(uint64_t word) { return word & ~(kHostPage - 1); }
+constexpr uint64_t address_of(uint64_t word) { return word & ~(raw::kPage - 1); }
 constexpr uint64_t state_of(uint64_t word) { return word & kStates; }
 constexpr uint64_t with_state(uint64_t word, State state) { return (word & ~kStates) | state; }
 
@@ -78,7 +78,7 @@ void note_mapping(uint64_t address, const SlabRange& range) {
     slot.offset.store(range.offset);
     slot.bytes.store(range.bytes);
     slot.epoch.store(range.epoch);
-    const uint64_t round = (word + kRound) & (kHostPage - 1) & ~kStates;
+    const uint64_t round = (word + kRound) & (raw::kPage - 1) & ~kStates;
     slot.word.store(address | round | kMapped);
     return;
   }
@@ -88,7 +88,7 @@ bool park_mapping(uint64_t address, size_t length) {
   for (MappingSlot& slot : used_slots()) {
     const uint64_t word = slot.word.load();
     if (state_of(word) != kMapped || address_of(word) != address ||
-        slot.bytes.load() != whole_pages(length)) {
+        slot.bytes.load() != raw::whole_pages(length)) {
       continue;
     }
     slot.parked_at.store(parked_so_far.fetch_add(1));
@@ -109,7 +109,7 @@ uint64_t take_parked(const SlabRange& range) {
 }
 
 void forget_mappings(uint64_t address, size_t length) {
-  const uint64_t end = address + whole_pages(length);
+  const uint64_t end = address + raw::whole_pages(length);
   for (MappingSlot& slot : used_slots()) {
     const uint64_t word = slot.word.load();
     const uint64_t start = address_of(word);

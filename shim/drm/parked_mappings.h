@@ -11,9 +11,6 @@
 
 namespace v3d::shim {
 
-inline constexpr uint64_t kHostPage = 4096;
-constexpr uint64_t whole_pages(uint64_t bytes) { return (bytes + kHostPage - 1) & ~(kHostPage - 1); }
-
 /// What is mapped, readable and writable, of a slab.
 struct SlabRange {
   uint64_t inode;   ///< of the slab

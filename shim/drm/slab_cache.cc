@@ -52,7 +52,7 @@ void remember_slab(uint64_t inode, uint64_t bytes, int memfd) {
 
 long map_from_slab(uint64_t inode, uint64_t offset, void* address, size_t length, int prot, int flags) {
   constexpr int kReadWrite = PROT_READ | PROT_WRITE;
-  const SlabRange range{inode, offset, whole_pages(length), mappings_epoch()};
+  const SlabRange range{inode, offset, raw::whole_pages(length), mappings_epoch()};
   const bool fixed = flags & MAP_FIXED, may_stay = !fixed && prot == kReadWrite;
   if (may_stay)
     if (const uint64_t parked = take_parked(range)) return static_cast<long>(parked);
@@ -66,7 +66,7 @@ long map_from_slab(uint64_t inode, uint64_t offset, void* address, size_t length
     const long result =
         raw::call(SYS_mremap, static_cast<long>(memory + offset), 0, static_cast<long>(length),
                   MREMAP_MAYMOVE | (fixed ? MREMAP_FIXED : 0), raw::word(address));
-    if (result < 0 && result > -4096) return -ENOENT;
+    if (raw::is_error(result)) return -ENOENT;
     const bool right = place.number.load() == number;
     if (right && prot != kReadWrite) raw::call(SYS_mprotect, result, static_cast<long>(length), prot);
     if (right && may_stay) note_mapping(static_cast<uint64_t>(result), range);

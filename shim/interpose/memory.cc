@@ -10,7 +10,7 @@
 #include "shim/interpose/syscall.h"
 #include "shim/process/raw.h"
 
-/// Of ThreadSanitizer's library, where a program has it.
+/// Of the library of ThreadSanitizer; null where a program is without.
 extern "C" [[gnu::weak]] void __tsan_init();  // NOLINT(bugprone-reserved-identifier)
 
 namespace v3d::shim {
@@ -34,8 +34,11 @@ long mremap_by_number(void* address, size_t length, size_t new_length, int flags
 }
 
 V3D_INTERPOSE(int, unmapped, "munmap", (void* address, size_t length)) {
-  // It has to see that memory changes its owner; nothing stays then.
-  if (__tsan_init) return V3D_NEXT(int(void*, size_t), "munmap")(address, length);
+  // ThreadSanitizer has to see that memory changes its owner, so nothing stays.
+  if (__tsan_init) {
+    forget_mappings(raw::address_of(address), length);
+    return V3D_NEXT(int(void*, size_t), "munmap")(address, length);
+  }
   return static_cast<int>(raw::long_result(munmap_by_number(address, length)));
 }
 

@@ -50,59 +50,31 @@ __asm__(R"(
 syscall:
   .cfi_startproc
   endbr64
-  cmpq $16, %rdi                 # SYS_ioctl
-  je 1f
-  cmpq $9, %rdi                  # SYS_mmap
-  je 2f
-  cmpq $11, %rdi                 # SYS_munmap
-  je 4f
-  cmpq $10, %rdi                 # SYS_mprotect
-  je 5f
-  cmpq $25, %rdi                 # SYS_mremap
-  je 6f
   movq %rdi, %rax
   movq %rsi, %rdi
   movq %rdx, %rsi
   movq %rcx, %rdx
-  movq %r8, %r10
+  movq %r8, %rcx
   movq %r9, %r8
   movq 8(%rsp), %r9
+  cmpq $16, %rax                 # SYS_ioctl
+  je v3demu_ioctl_by_number
+  cmpq $9, %rax                  # SYS_mmap
+  je v3demu_mmap_by_number
+  cmpq $11, %rax                 # SYS_munmap
+  je v3demu_munmap_by_number
+  cmpq $10, %rax                 # SYS_mprotect
+  je v3demu_mprotect_by_number
+  cmpq $25, %rax                 # SYS_mremap
+  je v3demu_mremap_by_number
+  movq %rcx, %r10
   syscall
   cmpq $-4095, %rax
-  jae 3f
+  jae 1f
   ret
 1:
-  movq %rsi, %rdi
-  movq %rdx, %rsi
-  movq %rcx, %rdx
-  jmp v3demu_ioctl_by_number
-2:
-  movq %rsi, %rdi
-  movq %rdx, %rsi
-  movq %rcx, %rdx
-  movq %r8, %rcx
-  movq %r9, %r8
-  movq 8(%rsp), %r9
-  jmp v3demu_mmap_by_number
-3:
   movq %rax, %rdi
   jmp v3demu_syscall_failed
-4:
-  movq %rsi, %rdi
-  movq %rdx, %rsi
-  jmp v3demu_munmap_by_number
-5:
-  movq %rsi, %rdi
-  movq %rdx, %rsi
-  movq %rcx, %rdx
-  jmp v3demu_mprotect_by_number
-6:
-  movq %rsi, %rdi
-  movq %rdx, %rsi
-  movq %rcx, %rdx
-  movq %r8, %rcx
-  movq %r9, %r8
-  jmp v3demu_mremap_by_number
   .cfi_endproc
   .size syscall, .-syscall
 )");

@@ -10,22 +10,20 @@ namespace v3d::shim {
 
 namespace {
 
-constexpr size_t kPage = 4096;
-
 /// A word that reads as 0 in the child of every fork, also of those that run no handlers. nullptr when there
 /// is none to be had.
 std::atomic<pid_t>* word_of_this_process() {
   static std::atomic<std::atomic<pid_t>*> word{nullptr};
   std::atomic<pid_t>* known = word.load(std::memory_order_acquire);
   if (known) return known;
-  void* page = raw::map_memory(kPage);
+  void* page = raw::map_memory(raw::kPage);
   if (!page) return nullptr;
   auto* fresh = static_cast<std::atomic<pid_t>*>(page);
-  if (raw::call(SYS_madvise, raw::word(page), kPage, MADV_WIPEONFORK) == 0 &&
+  if (raw::call(SYS_madvise, raw::word(page), raw::kPage, MADV_WIPEONFORK) == 0 &&
       word.compare_exchange_strong(known, fresh, std::memory_order_acq_rel)) {
     return fresh;
   }
-  raw::unmap_memory(page, kPage);
+  raw::unmap_memory(page, raw::kPage);
   return known;
 }
 

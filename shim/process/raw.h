@@ -213,6 +213,9 @@ inline long map(void* address, size_t size, int prot, int flags, int fd, off_t o
   return call(SYS_mmap, word(address), static_cast<long>(size), prot, flags, fd, offset);
 #endif
 }
+/// Of the host: the daemon does not start where they are larger.
+inline constexpr uint64_t kPage = 4096;
+constexpr uint64_t whole_pages(uint64_t bytes) { return (bytes + kPage - 1) & ~(kPage - 1); }
 inline bool is_error(long result) { return result < 0 && result > -4096; }
 /// nullptr when there is no memory.
 inline void* mmap(void* address, size_t size, int prot, int flags, int fd, off_t offset) {

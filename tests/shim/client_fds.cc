@@ -135,8 +135,7 @@ SCENARIO(numbers_used_again) {
 SCENARIO(forked) {
   int fd = open_render();
   uint32_t bo = create_bo(fd, 4096);
-  auto* map = static_cast<volatile uint32_t*>(
-      mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(map_offset(fd, bo))));
+  auto* map = static_cast<volatile uint32_t*>(map_bo(fd, bo, 4096));
   CHECK(map != MAP_FAILED);
   uint32_t done = create_syncobj(fd);
   pid_t child = fork();

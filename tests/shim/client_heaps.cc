@@ -87,8 +87,7 @@ SCENARIO(udmabufs) {
   const int render = open("/dev/dri/renderD128", O_RDWR);
   uint32_t handle = 0;
   CHECK_EQ(drmPrimeFDToHandle(render, fd, &handle), 0);
-  auto* bo = static_cast<char*>(mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, render,
-                                     static_cast<off_t>(map_offset(render, handle))));
+  auto* bo = static_cast<char*>(map_bo(render, handle, 8192));
   CHECK(bo != MAP_FAILED);
   CHECK_EQ(pwrite(memfd, "from the client", 16, 4096), ssize_t{16});
   CHECK_EQ(std::string(bo + 4096), "from the client");

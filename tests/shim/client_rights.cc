@@ -50,8 +50,7 @@ void use(int fd) {
   const auto ask = [fd] {
     const uint32_t bo = create_bo(fd, 4096);
     CHECK(bo != 0);
-    void* memory =
-        mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, static_cast<off_t>(map_offset(fd, bo)));
+    void* memory = map_bo(fd, bo, 4096);
     CHECK(memory != MAP_FAILED);
     if (memory != MAP_FAILED) memset(memory, 1, 4096);
     CHECK_EQ(close_bo(fd, bo), 0);
