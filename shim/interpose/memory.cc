@@ -11,7 +11,7 @@
 #include "shim/process/raw.h"
 
 /// Of the library of ThreadSanitizer; null where a program is without.
-extern "C" [[gnu::weak]] void __tsan_init();  // NOLINT(bugprone-reserved-identifier)
+extern "C" [[gnu::weak]] void tsan_init() __asm__("__tsan_init");
 
 namespace v3d::shim {
 
@@ -35,7 +35,7 @@ long mremap_by_number(void* address, size_t length, size_t new_length, int flags
 
 V3D_INTERPOSE(int, unmapped, "munmap", (void* address, size_t length)) {
   // ThreadSanitizer has to see that memory changes its owner, so nothing stays.
-  if (__tsan_init) {
+  if (tsan_init) {
     forget_mappings(raw::address_of(address), length);
     return V3D_NEXT(int(void*, size_t), "munmap")(address, length);
   }
