@@ -40,8 +40,7 @@ class TileImage {
     for_utiles(y, [&](uint8_t* at, uint32_t, uint32_t) {
       Lanes old;
       std::memcpy(&old, at, sizeof(old));
-      const Lanes wanted = texels | (old & kept);
-      if (nonzero(old ^ wanted) != 0) std::memcpy(at, &wanted, sizeof(wanted));
+      set_words(at, texels | (old & kept));
     });
   }
   /// Loads them. @param words  (block, half): where they go
@@ -60,6 +59,17 @@ class TileImage {
     for_rows(y, [&](uint8_t* upper, uint8_t* lower, uint32_t block) {
       store_rows_4(texels(block), upper, lower, of);
     });
+  }
+  /// The same where all texels are equal, as set_utiles() does it.
+  void set_rows(uint32_t y, const Lanes& texels) {
+    const Memory memory = memory_;
+    const GpuAddr row = surface_.address + y * surface_.stride_or_height + piece_x_[0];
+    const uint32_t width = tile_.live_width;
+    for (uint32_t x = 0; x < width; x += kLanes) {
+      uint8_t* const upper = memory.host(row + 4 * x);
+      for (uint8_t* const at : {upper, upper + lower_in_place_})
+        x + kLanes <= width ? set_words(at, texels) : set_block_row(at, texels);
+    }
   }
   /// Loads them. @param words  (block): where they go
   template <typename Words, typename Of>
@@ -92,6 +102,18 @@ class TileImage {
   static constexpr uint32_t kUtileBytes = 64, kUifBlockBytes = 4 * kUtileBytes;
   static constexpr uint32_t kUifColumnBlocks = 4;        // blocks in a row of a column
   static constexpr uint32_t kPieces = kMaxTileSize / 2;  // of 16-byte texels
+
+  /// Unless memory holds them.
+  static void set_words(uint8_t* at, const Lanes& words) {
+    Lanes old;
+    std::memcpy(&old, at, sizeof(old));
+    if (nonzero(old ^ words) != 0) std::memcpy(at, &words, sizeof(words));
+  }
+  /// The same of a row of a block.
+  static void set_block_row(uint8_t* at, const Lanes& words) {
+    constexpr size_t kBytes = sizeof(words) / 2;
+    if (std::memcmp(at, &words, kBytes) != 0) std::memcpy(at, &words, kBytes);
+  }
 
   /// @param fn  (at, block, word) with where a utile is, and where its words begin in those of the block
   template <typename Fn>

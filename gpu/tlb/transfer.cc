@@ -188,9 +188,7 @@ void store_plane(const Tile& tile, TileImage& image, const uint32_t* plane, cons
 /// @param kept  bits that memory keeps; only of utiles
 void store_constant(const Tile& tile, TileImage& image, uint32_t kept, const Lanes& texels) {
   if (image.in_rows())
-    for (uint32_t y = 0; y < tile.live_height; y += 2)
-      image.put_rows(
-          y, [&texels](uint32_t) { return words_of(texels); }, SameTexels());
+    for (uint32_t y = 0; y < tile.live_height; y += 2) image.set_rows(y, texels);
   else
     for (uint32_t y = 0; y < tile.live_height; y += 4) image.set_utiles(y, kept, texels);
 }

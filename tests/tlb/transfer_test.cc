@@ -98,6 +98,26 @@ TEST_F(Transfer, SrgbStoresEveryHalf) {
   }
 }
 
+/// Texels that memory holds already are not stored again.
+TEST_F(Transfer, ClearedRowsReplaceWhatMemoryHolds) {
+  constexpr uint32_t kCleared = 0x80ff4020, kWidth = 40, kHeight = 12;  // 2.5 vectors a row
+  constexpr uint8_t kRgba8 = 27;
+  fixture_.randomize(1);
+  Config config = TileFixture::one_target(ColorType::k8, 0, kWidth, kHeight);
+  config.targets[0].clear[0] = kCleared;
+  fixture_.configure(config);
+  for (uint32_t y = 0; y < kHeight; ++y)
+    for (uint32_t x = 0; x < kWidth; ++x)  // a piece as it will be, one but for a word, one of other words
+      if (const uint32_t kind = (x / 8 + y) % 3; kind == 0 || (kind == 1 && (x + y) % 7 != 0))
+        fixture_.memory().store<uint32_t>(texel(x, y, 4), kCleared);
+  std::vector<uint8_t> expected = fixture_.bytes();
+  for (uint32_t y = 0; y < kHeight; ++y)
+    for (uint32_t x = 0; x < kWidth; ++x) std::memcpy(&expected[texel(x, y, 4)], &kCleared, sizeof kCleared);
+  fixture_.tile().begin_tile(0, 0);
+  fixture_.store(raster(kRgba8));
+  EXPECT_TRUE(expected == fixture_.bytes());
+}
+
 TEST_F(Transfer, Rgb10A2StoresEveryHalfAndKeepsEveryValue) {
   fixture_.configure(TileFixture::one_target(ColorType::k16F, 1));
   load_texels(3, 4, 1024, raster(), [](uint32_t i) { return i | i << 10 | i << 20 | i << 30; });
