@@ -23,11 +23,12 @@ std::vector<uint8_t> make_run_code(Target target, const graph::Graph& graph, Gpu
 bool picks_lanes(Target target);
 /// Whether hosts with registers for it draw two blocks side by side.
 enum class Pairs : uint8_t { kWherePays, kAlways };
-/// Whether AVX2 loads what all lanes gather one by one.
-enum class LaneLoads : uint8_t { kWherePays, kAlways, kNever };
+/// Whether code gathers where there is another way: AVX2 loads what all lanes gather one by one, AVX-512
+/// permutes small tables.
+enum class Gathers : uint8_t { kWherePays, kAvoided, kAlways };
 /// The same of a BlockFn.
 std::vector<uint8_t> make_block_code_with(Target target, const graph::Graph& graph, Pairs pairs,
-                                          LaneLoads loads = LaneLoads::kWherePays);
+                                          Gathers gathers = Gathers::kWherePays);
 inline std::vector<uint8_t> make_block_code(Target target, const graph::Graph& graph) {
   return make_block_code_with(target, graph, Pairs::kWherePays);
 }

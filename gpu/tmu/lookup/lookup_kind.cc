@@ -240,6 +240,23 @@ const char* name(NotGenerated not_generated) {
 
 const float* values_of_srgb_bytes() { return transfer_table(Transfer::kSrgb, 8); }
 
+const uint16_t* halves_of_srgb_values() {
+  constexpr size_t kBytes = 256;
+  struct alignas(64) Halves {
+    std::array<uint16_t, 2 * kBytes> words;
+  };
+  static const Halves halves = [] {
+    Halves of;
+    for (size_t n = 0; n < kBytes; ++n) {
+      const auto bits = std::bit_cast<uint32_t>(values_of_srgb_bytes()[n]);
+      of.words[n] = static_cast<uint16_t>(bits >> 16);
+      of.words[kBytes + n] = static_cast<uint16_t>(bits);
+    }
+    return of;
+  }();
+  return halves.words.data();
+}
+
 LookupKind describe_lookup(const Plan& plan, TextureData& data) {
   using Filter = LookupKind::Filter;
   LookupKind kind;

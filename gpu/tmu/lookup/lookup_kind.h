@@ -144,6 +144,8 @@ class LookupCode {
 
 /// What the bytes of R, G and B of Texels::kSrgb8 stand for.
 const float* values_of_srgb_bytes();
+/// The upper halves of their 256 values, and then the lower ones. Aligned to 64 bytes.
+const uint16_t* halves_of_srgb_values();
 
 /// Of a complete plan; its texture's number is 0. @param data  complete, unless there is no code
 LookupKind describe_lookup(const Plan& plan, TextureData& data);

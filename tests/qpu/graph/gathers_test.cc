@@ -24,7 +24,7 @@ constexpr uint32_t kBytes = 4096, kPair = 8;
 /// Where nobody may look.
 constexpr uint32_t kNowhere = 0x40000000;
 
-using Parameter = std::tuple<jit::Target, jit::LaneLoads>;
+using Parameter = std::tuple<jit::Target, jit::Gathers>;
 
 class Gathers : public OnTarget<Parameter> {
  protected:
@@ -59,9 +59,13 @@ class Gathers : public OnTarget<Parameter> {
     Lanes mask;
     for (int i = 0; i < kLanes; ++i) mask[i] = lanes >> i & 1;
     Planes<1> planes = {{indices}, {mask}};
-    const auto [target, loads] = GetParam();
-    EXPECT_TRUE(run_on(target, without_dead(graph), planes, {}, jit::Pairs::kWherePays, loads,
-                       memory.data() + kBytes / 2));
+    Planes<2> pair = {{indices, indices}, {mask, mask}};
+    const auto [target, gathers] = GetParam();
+    const uint8_t* const middle = memory.data() + kBytes / 2;
+    EXPECT_TRUE(run_on(target, without_dead(graph), planes, {}, jit::Pairs::kWherePays, gathers, middle));
+    EXPECT_TRUE(run_on(target, without_dead(graph), pair, {}, jit::Pairs::kAlways, gathers, middle));
+    for (const Lanes& of_pair : pair.color)
+      for (int i = 0; i < kLanes; ++i) EXPECT_EQ(of_pair[i], planes.color[0][i]) << "lane " << i;
     return planes.color[0];
   }
   static Value gathered(Value index, Value lanes, uint32_t offset) {
@@ -76,11 +80,10 @@ class Gathers : public OnTarget<Parameter> {
 };
 INSTANTIATE_TEST_SUITE_P(Targets, Gathers,
                          ::testing::Combine(::testing::ValuesIn(jit::kAllTargets),
-                                            ::testing::Values(jit::LaneLoads::kAlways,
-                                                              jit::LaneLoads::kNever)),
+                                            ::testing::Values(jit::Gathers::kAvoided, jit::Gathers::kAlways)),
                          [](const auto& of) {
                            return std::string(jit::name(std::get<0>(of.param))) +
-                                  (std::get<1>(of.param) == jit::LaneLoads::kAlways ? "_by_lane" : "");
+                                  (std::get<1>(of.param) == jit::Gathers::kAvoided ? "_avoided" : "");
                          });
 
 TEST_P(Gathers, GiveWordsInTheLanesOfTheMaskAlone) {

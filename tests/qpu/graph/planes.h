@@ -31,9 +31,9 @@ struct Planes {
 /// @return  whether there is code
 template <size_t kBlocks>
 bool run_on(jit::Target target, const Graph& graph, Planes<kBlocks>& planes, const std::vector<uint32_t>& c,
-            jit::Pairs pairs, jit::LaneLoads loads = jit::LaneLoads::kWherePays,
+            jit::Pairs pairs, jit::Gathers gathers = jit::Gathers::kWherePays,
             const uint8_t* middle_of_memory = nullptr) {
-  const std::vector<uint8_t> bytes = jit::make_block_code_with(target, graph, pairs, loads);
+  const std::vector<uint8_t> bytes = jit::make_block_code_with(target, graph, pairs, gathers);
   const uint32_t no_faults = 0;
   const auto code = bytes.empty() ? std::nullopt : jit::CodeMemory::copy_of(bytes);
   if (!code) return false;

@@ -35,7 +35,7 @@ std::vector<uint8_t> make_run_code(Target, const graph::Graph& graph, GpuAddr co
   return neon::RunEmitter(graph::by_rounding(graph), code).make();
 }
 
-std::vector<uint8_t> make_block_code_with(Target, const graph::Graph& graph, Pairs, LaneLoads) {
+std::vector<uint8_t> make_block_code_with(Target, const graph::Graph& graph, Pairs, Gathers) {
   return neon::BlockEmitter(graph).make();
 }
 

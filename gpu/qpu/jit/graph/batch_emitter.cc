@@ -38,7 +38,7 @@ BatchEmitter::BatchEmitter(const graph::Graph& graph, Width width, void* buffer,
     : GraphEmitter(graph, width, width == Width::kAvx512 ? kUnitsOfAvx512 : kUnitsOfAvx2, buffer, bytes),
       loop_addresses_(graph),
       steps_(steps_of_loads(graph)) {
-  loads_lanes_ = !wide_ && gathers_are_slow();
+  avoids_gathers_ = gathers_are_slow();
   uniforms_are_spread_ = true;
   word_addresses_.fill(graph::kNoNode);
 }

@@ -39,14 +39,14 @@ constexpr std::array<uint32_t, kLanes> kColumnOf = {0, 1, 0, 1, 2, 3, 2, 3, 0, 1
 
 }  // namespace
 
-BlockEmitter::BlockEmitter(const graph::Graph& graph, Width width, bool loads_lanes, void* buffer,
+BlockEmitter::BlockEmitter(const graph::Graph& graph, Width width, bool avoids_gathers, void* buffer,
                            size_t bytes)
     : GraphEmitter(graph, width,
                    width == Width::kAvx512        ? kUnitsOfAvx512
                    : width == Width::kAvx512Pairs ? kUnitsOfPairs
                                                   : kUnitsOfAvx2,
                    buffer, bytes) {
-  loads_lanes_ = loads_lanes && !wide_;
+  avoids_gathers_ = avoids_gathers;
   for (const Node& node : graph.nodes()) {
     has_planes_ = has_planes_ || node.op == Op::kPlane;
     has_lookups_ = has_lookups_ || node.op == Op::kGather || node.op == Op::kTextureWord;

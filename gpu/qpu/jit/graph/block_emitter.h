@@ -11,8 +11,8 @@ namespace v3d::qpu::jit {
 
 class BlockEmitter final : public GraphEmitter {
  public:
-  /// @param loads_lanes  see gathers_are_slow()
-  BlockEmitter(const graph::Graph& graph, Width width, bool loads_lanes, void* buffer, size_t bytes);
+  /// @param avoids_gathers  see gathers_are_slow()
+  BlockEmitter(const graph::Graph& graph, Width width, bool avoids_gathers, void* buffer, size_t bytes);
   using GraphEmitter::emit;
 
  private:

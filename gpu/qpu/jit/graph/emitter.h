@@ -133,6 +133,7 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   void one_byte(const Node& node);
   void one_byte(const Vector& to, const Vector& from, uint32_t number);
   void srgb_value(const Node& node);
+  void permuted_srgb_value(const Node& node);
   void deposit(const Node& node);
   void deposit_wide(const Node& node);
   void deposit_by_runs(const Vector& to, const Vector& from, uint32_t mask);
@@ -198,7 +199,8 @@ class GraphEmitter : public Xbyak::CodeGenerator, protected RegisterScan {
   const bool are_pairs_;
   const int parts_;  // of a value: registers
   const int bytes_of_part_;
-  bool loads_lanes_ = false;          // of AVX2: instead of gathers, where all lanes take part
+  /// Instead of gathers: of AVX2 loads, where all lanes take part; of AVX-512 permutations, of small tables.
+  bool avoids_gathers_ = false;
   bool uniforms_are_spread_ = false;  // each stands there as often as a vector of AVX2 wants it
   Mode current_mode_ = Mode::kHost;
   /// Until something cannot be done a second time: who is unsure of a result notes it, and the function does

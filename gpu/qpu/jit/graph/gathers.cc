@@ -87,7 +87,7 @@ void GraphEmitter::gather_narrow(const Node& node) {
   const auto [index, mask, none] = node.operands;
   if (places_[id_of(node)].unit >= 0) return consume(node);  // with the words before
   const bool is_whole = graph_.is_constant(mask) && !graph_.is_constant(mask, 0);
-  const bool loads = loads_lanes_ && (is_whole || !graph_.is_constant(mask));
+  const bool loads = avoids_gathers_ && (is_whole || !graph_.is_constant(mask));
   Gather gather = {.from = in_register(index), .offset = offset_of(node.immediate)};
   if (loads && !is_whole) lanes_of_gather(mask);
   if (const Last lanes = last_operand(mask); lanes.unit >= 0)

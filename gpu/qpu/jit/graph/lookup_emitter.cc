@@ -30,7 +30,7 @@ uint32_t row_of(uint32_t lane) { return (lane >> 1 & 1) | (lane >> 2 & 2); }
 
 LookupEmitter::LookupEmitter(const graph::Graph& graph, Width width, void* buffer, size_t bytes)
     : GraphEmitter(graph, width, units_of(width), buffer, bytes) {
-  loads_lanes_ = !wide_ && gathers_are_slow();
+  avoids_gathers_ = gathers_are_slow();
 }
 
 void LookupEmitter::begin() {

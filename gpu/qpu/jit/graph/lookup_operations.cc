@@ -76,6 +76,7 @@ void GraphEmitter::one_byte(const Vector& to, const Vector& from, uint32_t numbe
 
 /// Of a table that stays where it is as long as the process does.
 void GraphEmitter::srgb_value(const Node& node) {
+  if (wide_ && avoids_gathers_) return permuted_srgb_value(node);
   const int from = in_register(node.operands[0]), to = result(node, true);
   mov(rax, reinterpret_cast<uintptr_t>(tmu::values_of_srgb_bytes()));
   for (int p = 0; p < parts_; ++p) {
@@ -85,13 +86,61 @@ void GraphEmitter::srgb_value(const Node& node) {
       vgatherdps(vector(to, p) | kLanesLeft, ptr[rax + Zmm(scratch(0).getIdx()) * 4]);
       continue;
     }
-    if (loads_lanes_) {
+    if (avoids_gathers_) {
       load_from_table(vector(to, p), scratch(0), rax);
       continue;
     }
     vpcmpeqd(scratch(1), scratch(1), scratch(1));
     vgatherdps(vector(to, p), ptr[rax + Ymm(scratch(0).getIdx()) * 4], scratch(1));
   }
+}
+
+/// Halves of the values, whose tables are four times two registers of 16-bit words: an instruction picks 32
+/// words of two of these. Of pairs both instances at a time.
+void GraphEmitter::permuted_srgb_value(const Node& node) {
+  constexpr int kBytesOfTable = 512, kBytesOfPart = 2 * kLaneBytes;
+  constexpr uint32_t kUpperHalves = 0xaaaaaaaa;
+  const Opmask bit_6 = k1, bit_7 = k5, upper = k6;
+  const int from = in_register(node.operands[0]), to = result(node, true);
+  const Vector index = scratch(1), other = scratch(0);
+  one_byte(index, vector(from, 0), node.immediate);
+  if (are_pairs_) {
+    one_byte(other, vector(from, 1), node.immediate);
+    vpslld(other, other, 16);
+    vpord(index, index, other);
+  }
+  vpsllw(other, index, 15 - 6);
+  vpmovw2m(bit_6, other);
+  vpsllw(other, index, 15 - 7);
+  vpmovw2m(bit_7, other);
+  // The operand's register may be one of these, if nothing else needs it.
+  const int first = new_unit();
+  locked_ |= 1u << first;
+  const Vector high = vector(first, 0), low = are_pairs_ ? vector(first, 1) : vector(new_unit(), 0);
+  mov(rax, reinterpret_cast<uintptr_t>(tmu::halves_of_srgb_values()));
+  const auto part = [&](const Vector& d, int at) {
+    vmovdqa64(d, ptr[rax + at]);
+    vpermt2w(d, index, ptr[rax + at + kLaneBytes]);
+  };
+  const auto words = [&](const Vector& d, int at) {
+    const Vector last = vector(to, 0);
+    part(d, at);
+    part(other, at + kBytesOfPart);
+    vpblendmw(d | bit_6, d, other);
+    part(other, at + 2 * kBytesOfPart);
+    part(last, at + 3 * kBytesOfPart);
+    vpblendmw(other | bit_6, other, last);
+    vpblendmw(d | bit_7, d, other);
+  };
+  words(high, 0);
+  words(low, kBytesOfTable);
+  mov(eax, kUpperHalves);
+  kmovd(upper, eax);
+  vpslld(vector(to, 0), high, 16);
+  vpblendmw(vector(to, 0) | upper, low, vector(to, 0));
+  if (!are_pairs_) return;
+  vpsrld(vector(to, 1), low, 16);
+  vpblendmw(vector(to, 1) | upper, vector(to, 1), high);
 }
 
 void GraphEmitter::deposit(const Node& node) {

@@ -96,13 +96,14 @@ std::vector<uint8_t> make_run_code(Target target, const graph::Graph& made, GpuA
 }
 
 std::vector<uint8_t> make_block_code_with(Target target, const graph::Graph& graph, Pairs pairs,
-                                          LaneLoads loads) {
+                                          Gathers gathers) {
   const graph::Graph packed = graph::with_packed_bytes(graph);
-  const bool loads_lanes = loads == LaneLoads::kWherePays ? gathers_are_slow() : loads == LaneLoads::kAlways;
-  std::vector<uint8_t> code = code_of<BlockEmitter>(packed, width_of(target), loads_lanes);
+  const bool avoids_gathers =
+      gathers == Gathers::kWherePays ? gathers_are_slow() : gathers == Gathers::kAvoided;
+  std::vector<uint8_t> code = code_of<BlockEmitter>(packed, width_of(target), avoids_gathers);
   if (code.empty() || target != Target::kAvx512) return code;
   if (pairs != Pairs::kAlways && !gains_by_pairs(packed)) return code;
-  std::vector<uint8_t> both = code_of<BlockEmitter>(packed, Width::kAvx512Pairs, loads_lanes);
+  std::vector<uint8_t> both = code_of<BlockEmitter>(packed, Width::kAvx512Pairs, avoids_gathers);
   if (!both.empty()) both.insert(both.end(), code.begin(), code.end());
   return both;
 }
