@@ -56,26 +56,22 @@ class TileImage {
   /// Stores the two rows at y. @param texels  (block): its words, as in a plane
   template <typename Texels, typename Of>
   void put_rows(uint32_t y, const Texels& texels, const Of& of) {
-    for_rows(y, [&](uint8_t* upper, uint8_t* lower, uint32_t block) {
-      store_rows_4(texels(block), upper, lower, of);
+    for_rows<kBlockWidth>(y, [&](uint8_t* upper, uint8_t* lower, uint32_t x) {
+      store_rows_4(texels(x / kBlockWidth), upper, lower, of);
     });
   }
   /// The same where all texels are equal, as set_utiles() does it.
   void set_rows(uint32_t y, const Lanes& texels) {
-    const Memory memory = memory_;
-    const GpuAddr row = surface_.address + y * surface_.stride_or_height + piece_x_[0];
-    const uint32_t width = tile_.live_width;
-    for (uint32_t x = 0; x < width; x += kLanes) {
-      uint8_t* const upper = memory.host(row + 4 * x);
-      for (uint8_t* const at : {upper, upper + lower_in_place_})
-        x + kLanes <= width ? set_words(at, texels) : set_block_row(at, texels);
-    }
+    for_rows<kLanes>(y, [&](uint8_t* upper, uint8_t* lower, uint32_t x) {
+      for (uint8_t* const at : {upper, lower})
+        x + kLanes <= tile_.live_width ? set_words(at, texels) : set_block_row(at, texels);
+    });
   }
   /// Loads them. @param words  (block): where they go
   template <typename Words, typename Of>
   void get_rows(uint32_t y, const Words& words, const Of& of) {
-    for_rows(y, [&](const uint8_t* upper, const uint8_t* lower, uint32_t block) {
-      load_rows_4(upper, lower, words(block), of);
+    for_rows<kBlockWidth>(y, [&](const uint8_t* upper, const uint8_t* lower, uint32_t x) {
+      load_rows_4(upper, lower, words(x / kBlockWidth), of);
     });
   }
 
@@ -98,6 +94,7 @@ class TileImage {
   }
 
  private:
+  static constexpr uint32_t kBlockWidth = 8;
   static constexpr uint32_t kPitch = 2 * kMaxTileSize * 16;  // bytes of the longest row
   static constexpr uint32_t kUtileBytes = 64, kUifBlockBytes = 4 * kUtileBytes;
   static constexpr uint32_t kUifColumnBlocks = 4;        // blocks in a row of a column
@@ -127,15 +124,16 @@ class TileImage {
       if (x + 4 < width) fn(memory.host(row + piece_x_[x / 4 + 1]), block, kLanes / 2);
     }
   }
-  /// @param fn  (upper, lower, block) with where the rows of a block are
-  template <typename Fn>
+  /// @tparam kWidth  pixels of a piece, but for the last one of a row
+  /// @param fn  (upper, lower, x) with where the rows of a piece are, and the tile's pixel that begins it
+  template <uint32_t kWidth, typename Fn>
   void for_rows(uint32_t y, const Fn& fn) {
     const Memory memory = memory_;
     const GpuAddr row = surface_.address + y * surface_.stride_or_height + piece_x_[0];
     const uint32_t width = tile_.live_width;
-    for (uint32_t x = 0, block = 0; x < width; x += 8, ++block) {
+    for (uint32_t x = 0; x < width; x += kWidth) {
       uint8_t* const upper = memory.host(row + 4 * x);
-      fn(upper, upper + lower_in_place_, block);
+      fn(upper, upper + lower_in_place_, x);
     }
   }
   void place_pieces(uint32_t y);

@@ -98,7 +98,7 @@ void GraphEmitter::srgb_value(const Node& node) {
 /// Halves of the values, whose tables are four times two registers of 16-bit words: an instruction picks 32
 /// words of two of these. Of pairs both instances at a time.
 void GraphEmitter::permuted_srgb_value(const Node& node) {
-  constexpr int kBytesOfTable = 512, kBytesOfPart = 2 * kLaneBytes;
+  constexpr int kBytesOfPart = 2 * kLaneBytes, kBytesOfTable = 4 * kBytesOfPart;
   constexpr uint32_t kUpperHalves = 0xaaaaaaaa;
   const Opmask bit_6 = k1, bit_7 = k5, upper = k6;
   const int from = in_register(node.operands[0]), to = result(node, true);
